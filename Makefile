@@ -1,0 +1,35 @@
+# Everything happens in .venv; the two commands below set it up as far as they need it.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/core
+	$(BIN)/cosilo demo
+
+test: .venv/all lint
+	$(BIN)/python -m pytest
+
+lint: .venv/all
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+.venv/core: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cosilo needs Python 3.11 or newer")'
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(PIP) -e .
+	touch $@
+
+# torch first and by itself: what depends on it then takes the version that is there.
+.venv/all: .venv/core
+	$(PIP) torch
+	$(PIP) -e '.[torch,data,dev]'
+	touch $@
+
+bench: .venv/all
+	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,29 @@
+"""Errors a person reads: one line that says where, what was found, what is wanted and what to do."""
+
+
+class CosiloError(Exception):
+    """The base of every error cosilo raises on purpose; its text is one line for a person."""
+
+
+class ConfigError(CosiloError):
+    """A setting is missing, misspelt or out of range."""
+
+
+class DataError(CosiloError):
+    """Private data, a pool or a dataset is not what it has to be."""
+
+
+class LearnerError(CosiloError):
+    """A learner failed, or answered with something that is not a classification."""
+
+
+class Refused(CosiloError):
+    """A silo's share policy does not allow what a method asks for."""
+
+
+class BadMessage(CosiloError):
+    """A message holds what was not declared: a field, a kind, a shape or a value."""
+
+
+class RunError(CosiloError):
+    """A run cannot go on; what was completed is kept and `resume` continues it."""

@@ -1,0 +1,115 @@
+"""Instances: what a learner learns from, in the three forms cosilo takes.
+
+Numeric arrays (first axis: instances), data frames, and one-dimensional arrays of strings (text). A list of
+strings becomes the last. Everything that must know the form is here.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cosilo.errors import DataError
+
+Instances: TypeAlias = NDArray[Any] | pd.DataFrame
+
+
+def as_instances(X: Any, where: str) -> Instances:
+    """Bring X to one of the forms, or say what is wrong with it; `where` names its owner in the error.
+
+    >>> as_instances(["a text", "another"], "silo 'a'").dtype
+    dtype('O')
+    """
+    if isinstance(X, pd.DataFrame):
+        frame = X.reset_index(drop=True)
+        holes = [str(column) for column in frame.columns if _has_holes(frame[column])]
+        if holes:
+            raise DataError(
+                f"{where}: column {holes[0]!r} has missing or infinite values; fill or drop those rows"
+                + (f" (also: {', '.join(map(repr, holes[1:4]))})" if holes[1:] else "")
+            )
+        return frame
+    if isinstance(X, pd.Series):
+        X = X.to_numpy()
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise DataError(f"{where}: the instances have different lengths; wants one width for all") from None
+    if array.ndim == 0:
+        raise DataError(f"{where}: got {type(X).__name__}; wants an array, a data frame or a list of strings")
+    if array.dtype.kind in "OU" and array.ndim == 1:
+        strange = next((i for i, x in enumerate(array) if not isinstance(x, str)), None)
+        if strange is not None:
+            raise DataError(f"{where}: instance {strange} is {type(array[strange]).__name__}, wants str")
+        return array.astype(object)
+    if array.dtype.kind not in "biuf":
+        raise DataError(
+            f"{where}: array of {array.dtype} with shape {array.shape}; wants numbers, or one string each"
+        )
+    if array.ndim == 1:
+        raise DataError(f"{where}: numbers of shape {array.shape}; wants (instances, features)")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        bad = int(np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))[0])
+        raise DataError(f"{where}: instance {bad} holds NaN or infinity; fill or drop such rows")
+    return array
+
+
+def _has_holes(column: "pd.Series[Any]") -> bool:
+    if column.isna().any():
+        return True
+    return pd.api.types.is_float_dtype(column.dtype) and not np.isfinite(column).all()
+
+
+def take(X: Instances, index: NDArray[np.integer[Any]] | slice) -> Instances:
+    """The instances at `index`."""
+    return X.iloc[index] if isinstance(X, pd.DataFrame) else X[index]
+
+
+def join(first: Instances, second: Instances) -> Instances:
+    """Instances of the same form, one after the other."""
+    if isinstance(first, pd.DataFrame) and isinstance(second, pd.DataFrame):
+        return pd.concat([first, second[list(first.columns)]], ignore_index=True)
+    return np.concatenate([np.asarray(first), np.asarray(second)])
+
+
+def form(X: Instances) -> str:
+    """The form in words, without the number of instances: equal forms can be learnt from together.
+
+    >>> form(np.zeros((5, 8, 8), dtype=np.uint8)), form(np.array(["a"], dtype=object))
+    ('numbers of shape (8, 8)', 'text')
+    """
+    if isinstance(X, pd.DataFrame):
+        return f"columns {', '.join(sorted(map(str, X.columns)))}"
+    if X.dtype.kind == "O":
+        return "text"
+    return f"numbers of shape {X.shape[1:]}"
+
+
+def fingerprint(X: Instances) -> str:
+    """A hash of the content: equal instances in equal order have equal fingerprints, on any machine."""
+    digest = hashlib.sha256(form(X).encode())
+    if isinstance(X, pd.DataFrame):
+        for column in sorted(X.columns, key=str):
+            digest.update(str(column).encode() + b"\0")
+            _update(digest, X[column].to_numpy())
+    else:
+        _update(digest, X)
+    return digest.hexdigest()[:16]
+
+
+def _update(digest: Any, values: NDArray[Any]) -> None:
+    if values.dtype.kind in "biuf":
+        little = values.dtype.newbyteorder("<")
+        digest.update(f"{little.str}{len(values)}".encode())
+        digest.update(np.ascontiguousarray(values, dtype=little).data.cast("B"))
+    else:
+        for value in values:
+            digest.update(str(value).encode() + b"\0")
+
+
+def blocks(n: int, size: int) -> Sequence[slice]:
+    """Slices that cover 0 … n, each at most `size` long."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

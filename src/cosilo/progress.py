@@ -1,0 +1,42 @@
+"""Progress bars that appear only where a person waits: on a terminal, after two seconds."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+PATIENCE = 2.0
+
+
+class Advance(Protocol):
+    """Called with the number of things done since the last call."""
+
+    def __call__(self, by: int = 1) -> None:
+        """Report progress."""
+
+
+@contextmanager
+def bar(label: str, total: int) -> Iterator[Advance]:
+    """A bar for `total` things of which the body reports each.
+
+    >>> with bar("training", 2) as advance:
+    ...     advance()
+    ...     advance()
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = progress.add_task(label, total=total)
+    # A timer, because the first of the things may take minutes and would report nothing until then.
+    timer = threading.Timer(PATIENCE, progress.start)
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield lambda by=1: progress.advance(task, by)
+    finally:
+        timer.cancel()
+        progress.stop()

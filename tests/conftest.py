@@ -1,0 +1,73 @@
+"""What many tests need: a small real federation, and learners that know nothing of scikit-learn."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from cosilo import Federation, Silo
+
+DIGITS_X, DIGITS_Y = load_digits(return_X_y=True)
+
+
+class Nearest:
+    """A classifier of somebody who never heard of scikit-learn: the nearest class mean."""
+
+    def fit(self, X, y):
+        self.known = sorted(set(y))
+        self.means = np.stack([X[y == c].mean(axis=0) for c in self.known])
+
+    def predict(self, X):
+        distance = ((X[:, None, :] - self.means[None]) ** 2).sum(axis=2)
+        return np.array(self.known)[distance.argmin(axis=1)]
+
+
+def part(classes: list[int], start: int, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """The first n digits of some classes from `start` on."""
+    index = np.flatnonzero(np.isin(DIGITS_Y, classes))
+    index = index[index >= start][:n]
+    return DIGITS_X[index], DIGITS_Y[index]
+
+
+def make_silos(**options: Any) -> list[Silo]:
+    """Three silos with different tasks and black boxes."""
+    return [
+        Silo("tree", *part([0, 1, 2], 0), DecisionTreeClassifier(), **options),
+        Silo("bayes", *part([1, 2, 3], 300), GaussianNB(), **options),
+        Silo("nearest", *part([0, 2, 3], 600), Nearest(), **options),
+    ]
+
+
+@pytest.fixture
+def silos() -> Callable[..., list[Silo]]:
+    return make_silos
+
+
+@pytest.fixture
+def pool() -> np.ndarray:
+    return DIGITS_X[1000:1300]
+
+
+@pytest.fixture
+def federation(pool: np.ndarray) -> Callable[..., Federation]:
+    def make(method: Any = None, **options: Any) -> Federation:
+        return Federation(make_silos(), pool, method, **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with real datasets; tests that need it are skipped where it is not."""
+    folder = os.environ.get("COSILO_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("COSILO_DATA does not point at a folder with the real datasets")
+    return Path(folder)
+
+
