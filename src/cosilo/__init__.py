@@ -1,0 +1,11 @@
+"""cosilo: organisations improve each other's classifiers; data, models and training stay where they are."""
+
+__version__ = "0.1.0"
+
+from cosilo.federation import Federation
+from cosilo.methods import METHODS, CoFED, Local
+from cosilo.runs.run import Run
+from cosilo.silo import Silo
+from cosilo.task import Task
+
+__all__ = ["METHODS", "CoFED", "Federation", "Local", "Run", "Silo", "Task"]

@@ -1,0 +1,105 @@
+"""A silo's boundary: every ask comes in here and every reply goes out here, on every engine."""
+
+import random
+import traceback
+import warnings
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from cosilo.errors import CosiloError, LearnerError, Refused, RunError
+from cosilo.message import check, decode, encode
+from cosilo.methods.base import Method, Step
+from cosilo.runs.journal import Failure
+from cosilo.runs.record import Record, describe
+from cosilo.silo import Silo
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request to one silo: the coordinator's number for it, the step, and the encoded message."""
+
+    number: int
+    step: str
+    body: bytes
+
+
+def seed_for(seed: int, name: str, number: int) -> int:
+    """The seed of one step of one silo: the same on every engine, whatever else runs and in any order."""
+    key = int.from_bytes(sha256(name.encode()).digest()[:8], "big")
+    sequence = np.random.SeedSequence(entropy=seed, spawn_key=(key >> 32, key & 0xFFFFFFFF, number))
+    return int(sequence.generate_state(1)[0])
+
+
+class Boundary:
+    """What stands between a silo and whoever asks: policy, declared fields, record, audit log."""
+
+    def __init__(self, silo: Silo, method: Method, seed: int, folder: Path) -> None:
+        self.silo = silo
+        self.method = method
+        self._seed = seed
+        self._steps = method.steps()
+        self._record = Record(folder)
+        silo.split(seed_for(seed, silo.name, 0))
+        self._record.restore(silo)
+
+    def answer(self, ask: Ask) -> bytes | Failure:
+        """Do the step, or say in one line why not; what leaves is logged before it leaves."""
+        try:
+            reply = self._record.reply(ask.number, ask.step, ask.body)
+            if reply is None:
+                reply = self._compute(ask)
+            step = self._steps[ask.step]
+            fields = describe(decode(reply), dict(step.shares))
+            self._record.audit(ask.number, ask.step, fields, len(reply))
+            return reply
+        except RunError:
+            raise  # the silo's own disk fails: nobody can go on from here
+        except Exception as error:
+            return self._fail(ask, error)
+
+    def _compute(self, ask: Ask) -> bytes:
+        step = self._allowed(ask.step)
+        self.silo.seed = seed_for(self._seed, self.silo.name, ask.number)
+        random.seed(self.silo.seed)
+        np.random.seed(self.silo.seed)  # noqa: NPY002 (a user's learner may draw from it)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            message = step.run(self.method, self.silo, **decode(ask.body)) or {}
+        for warning in caught:
+            text = str(warning.message).strip()
+            self._record.log(f"ask {ask.number} ({ask.step}): {warning.category.__name__}: {text}")
+        check(message, step.shares)
+        reply = encode(message)
+        self._record.complete(ask.number, ask.step, ask.body, reply, self.silo)
+        return reply
+
+    def _allowed(self, name: str) -> Step:
+        """The step, if the policy allows all that it shares; joining asks for all the method will need."""
+        step = self._steps.get(name)
+        if step is None:
+            raise Refused(f"silo {self.silo.name!r}: {self.method.name} has no step {name!r}")
+        needs = {kind: f"step {name!r}, field {field!r}" for field, kind in step.shares.items()}
+        if name == "hello":
+            needs = self.method.needs()
+        for kind, reason in needs.items():
+            if kind != "task" and kind not in self.silo.shares:
+                raise Refused(
+                    f"silo {self.silo.name!r}: does not share {kind!r}, which {self.method.name} needs "
+                    f"({reason}); it shares {sorted(self.silo.shares)}: add {kind!r} there to allow it"
+                )
+        return step
+
+    def _fail(self, ask: Ask, error: Exception) -> Failure:
+        # The text of a foreign exception may quote private data: it stays in the silo's own log.
+        self._record.log(f"ask {ask.number} ({ask.step}):\n{''.join(traceback.format_exception(error))}")
+        prefix = f"silo {self.silo.name!r}"
+        text = str(error) if isinstance(error, CosiloError) else f"{ask.step} raised {type(error).__name__}"
+        if not text.startswith(prefix):
+            text = f"{prefix}: {text}"
+        kinds: dict[type[Exception], str] = {Refused: "refused", LearnerError: "learner"}
+        self._record.audit_failure(ask.number, ask.step, text)
+        self._record.restore(self.silo)
+        return Failure(kinds.get(type(error), "error"), text)

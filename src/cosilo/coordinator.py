@@ -1,0 +1,183 @@
+"""The coordinator's side of the one contract: `ask`."""
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cosilo.engines.base import Answer, Engine
+from cosilo.errors import BadMessage, ConfigError, RunError
+from cosilo.message import Expected, Message, check, decode, encode
+from cosilo.methods.base import Method, Step
+from cosilo.progress import bar
+from cosilo.runs.events import Events
+from cosilo.runs.journal import Arrival, Entry, Failure, Journal, Replies
+from cosilo.runs.record import describe
+from cosilo.task import Task, vocabulary
+
+
+class NotMet(RunError):
+    """These silos and this method do not go together; one line for each reason. Nothing was computed."""
+
+
+class Silos:
+    """All silos, as a method sees them: names, tasks, and something to ask.
+
+    Every completed ask is journalled. When a run is resumed the method starts from the top and asks again:
+    journalled asks answer from disk, the first unfinished one goes out.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        method: Method,
+        engine: Engine,
+        journal: Journal,
+        events: Events,
+        *,
+        quorum: float = 0.5,
+        timeout: float | None = None,
+    ) -> None:
+        self.names = list(names)
+        self._steps = method.steps()
+        self._engine = engine
+        self._journal = journal
+        self._events = events
+        self._quorum = quorum
+        self._timeout = timeout
+        self._number = 0
+        self._expected: dict[str, Expected] = {}
+        self._offers: dict[str, frozenset[str]] = {}
+        #: The failures that stopped the run, by silo.
+        self.failed: dict[str, Failure] = {}
+        #: The task of each silo, by name.
+        self.tasks: dict[str, Task] = {}
+        #: What the run has found out; a report reads it.
+        self.findings: dict[str, Any] = {"scores": {}, "failures": [], "asks": []}
+
+    def meet(self, method: Method, pool: str | None, pool_size: int) -> None:
+        """Ask everyone who they are, and hold it against what the method needs; nothing is computed yet."""
+        problems = []
+        for name, reply in self.ask("hello", quorum=1.0).items():
+            theirs, classes = str(reply["pool"]), reply["classes"]
+            assert isinstance(classes, list)
+            if method.needs_pool and theirs != pool:
+                problems.append(
+                    f"silo {name!r}: its pool has fingerprint {theirs or 'none'}, the federation's {pool}; "
+                    "every silo needs the same pool, in the same order"
+                )
+            self.tasks[name] = Task(tuple(classes))
+            self._expected[name] = Expected(classes=len(classes), pool=pool_size)
+            self._offers[name] = frozenset(reply["offers"])  # type: ignore[arg-type]
+        if not problems:
+            try:
+                method.check(self.tasks)
+            except ConfigError as error:
+                problems = [str(error)]
+        if problems:
+            raise NotMet("\n".join(problems))
+
+    @property
+    def vocabulary(self) -> Task:
+        """The union of all tasks."""
+        return vocabulary(self.tasks.values())
+
+    def ask(
+        self,
+        step: str,
+        message: Message | None = None,
+        *,
+        each: Callable[[str], Message] | None = None,
+        to: Iterable[str] | None = None,
+        quorum: float | None = None,
+        timeout: float | None = None,
+    ) -> Replies:
+        """Ask silos to do a step, and wait for their replies.
+
+        The message is the same for all, or `each(name)`. A silo that fails, is late or answers with
+        something else than the step declares is in `failures`; if fewer than the fraction `quorum` of those
+        asked are left, the run stops, and can be resumed.
+        """
+        names = self.names if to is None else [name for name in self.names if name in set(to)]
+        self._number += 1
+        entry = self._journal.entry(self._number, step, names)
+        if not entry.done:
+            self._carry_out(entry, message, each, timeout if timeout is not None else self._timeout)
+            self._hold_quorum(entry, self._quorum if quorum is None else quorum)
+            entry.close()
+        self._remember(entry)
+        return Replies(entry)
+
+    def _carry_out(
+        self,
+        entry: Entry,
+        message: Message | None,
+        each: Callable[[str], Message] | None,
+        timeout: float | None,
+    ) -> None:
+        declared = self._steps[entry.step]
+        shared = encode(message or {})
+        body = (lambda name: encode(each(name))) if each else (lambda name: shared)
+        started = time.monotonic()
+        missing = []
+        for name in entry.silos:
+            # A reply that arrived before a crash, in an ask that was not completed.
+            if entry.has(name):
+                entry.arrivals[name] = Arrival(0.0, describe(entry.read(name), dict(declared.shares)))
+            else:
+                missing.append(name)
+        self._events.add("ask", ask=entry.number, step=entry.step, silos=missing)
+        with bar(entry.step, len(missing)) as advance:
+            for answer in self._engine.call(entry.number, entry.step, missing, body, timeout):
+                self._receive(entry, declared, answer)
+                advance()
+        entry.seconds = time.monotonic() - started
+        self._events.add("answered", ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
+
+    def _receive(self, entry: Entry, declared: Step, answer: Answer) -> None:
+        failure = answer.content if isinstance(answer.content, Failure) else None
+        if isinstance(answer.content, bytes):
+            try:
+                reply = decode(answer.content)
+                check(reply, declared.shares, self._expected.get(answer.silo))
+                fields = describe(reply, dict(declared.shares))
+                entry.keep(answer.silo, answer.content, Arrival(round(answer.seconds, 6), fields))
+            except BadMessage as error:
+                failure = Failure("rejected", f"silo {answer.silo!r}: its reply was rejected: {error}")
+        facts: dict[str, Any] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
+        if failure:
+            entry.failures[answer.silo] = failure
+            self._events.add("failure", **facts, kind=failure.kind, text=failure.text)
+        else:
+            self._events.add("reply", **facts, seconds=round(answer.seconds, 3))
+
+    def _hold_quorum(self, entry: Entry, quorum: float) -> None:
+        needed = math.ceil(quorum * len(entry.silos) - 1e-9)
+        if len(entry.arrivals) < needed:
+            reasons = "\n".join(failure.text for failure in entry.failures.values())
+            self.failed = dict(entry.failures)
+            if entry.step == "hello":
+                raise NotMet(reasons)
+            raise RunError(
+                f"step {entry.step!r}: {len(entry.arrivals)} of {len(entry.silos)} silos answered, "
+                f"the quorum is {needed}:\n{reasons}"
+            )
+
+    def _remember(self, entry: Entry) -> None:
+        fields = {name: arrival.fields for name, arrival in entry.arrivals.items()}
+        seconds = {name: arrival.seconds for name, arrival in entry.arrivals.items()}
+        ask = {"number": entry.number, "step": entry.step, "seconds": entry.seconds}
+        self.findings["asks"].append({**ask, "received": fields, "silo_seconds": seconds})
+        for name, failure in entry.failures.items():
+            found = {"silo": name, "step": entry.step, "kind": failure.kind, "text": failure.text}
+            self.findings["failures"].append(found)
+
+    def evaluate(self, stage: str, to: Iterable[str]) -> None:
+        """Collect the scores that silos took after `stage`, from those that share metrics."""
+        willing = [name for name in to if "metrics" in self._offers.get(name, ())]
+        scores = self.ask("evaluate", {"stage": stage}, to=willing, quorum=0.0)
+        self.findings["scores"][stage] = {name: dict(reply) for name, reply in scores.items()}
+
+    def tell(self, **findings: Any) -> None:
+        """Put something the method found out into the run's results."""
+        self.findings.update(findings)

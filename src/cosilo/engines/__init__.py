@@ -1,0 +1,1 @@
+"""Engines carry messages; they know no method."""

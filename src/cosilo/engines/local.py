@@ -1,0 +1,106 @@
+"""The local engine: all silos on this machine, in this process or in worker processes."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from cosilo.boundary import Ask, Boundary
+from cosilo.engines.base import Answer
+from cosilo.engines.threads import OneThread
+from cosilo.engines.worker import Worker
+from cosilo.methods.base import Method
+from cosilo.runs.journal import Failure
+from cosilo.silo import Silo
+
+Body = Callable[[str], bytes]
+
+
+class LocalEngine:
+    """Silos on this machine: `workers=0` runs them in this process, one after the other.
+
+    With workers, each process owns some of the silos for the whole run; their data and models stay there.
+    A step that takes longer than its timeout is stopped with its worker, and the worker is started again.
+    In process a step cannot be stopped: its reply is refused when it comes too late.
+    """
+
+    def __init__(self, silos: Sequence[Silo], workers: int = 0) -> None:
+        self._silos = list(silos)
+        self._count = min(workers, len(self._silos))
+        self._workers: list[Worker] = []
+        self._boundaries: dict[str, Boundary] = {}
+        self._threads: OneThread | None = None
+
+    def open(self, method: Method, seed: int, folder: Path) -> None:
+        """Start the workers, or cap this process at one thread."""
+        if self._count == 0:
+            self._threads = OneThread()
+            self._boundaries = {s.name: Boundary(s, method, seed, folder / s.name) for s in self._silos}
+            return
+        for place in range(self._count):
+            owned = self._silos[place :: self._count]
+            self._workers.append(Worker(owned, method, seed, folder))
+
+    def close(self) -> None:
+        """Stop the workers; the silos of this process then hold what their records say."""
+        for worker in self._workers:
+            worker.stop()
+        self._workers = []
+        self._boundaries = {}
+        if self._threads:
+            self._threads.release()
+            self._threads = None
+
+    def call(
+        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
+    ) -> Iterator[Answer]:
+        """Ask the silos for a step."""
+        if self._workers:
+            yield from self._call_workers(number, step, silos, body, timeout)
+        else:
+            for name in silos:
+                started = time.monotonic()
+                content = self._boundaries[name].answer(Ask(number, step, body(name)))
+                seconds = time.monotonic() - started
+                if timeout is not None and seconds > timeout:
+                    content = _too_late(name, timeout)
+                yield Answer(name, content, seconds)
+
+    def _call_workers(
+        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
+    ) -> Iterator[Answer]:
+        # One step at a time per worker, so that a timeout is that of one silo and not of a queue.
+        waiting = {worker: deque(name for name in silos if name in worker.owns) for worker in self._workers}
+        busy: dict[Worker, tuple[str, float]] = {}
+        while True:
+            for worker, queue in waiting.items():
+                if worker not in busy and queue:
+                    name = queue.popleft()
+                    worker.send(name, Ask(number, step, body(name)))
+                    busy[worker] = (name, time.monotonic())
+            if not busy:
+                return
+            ready = wait([worker.connection for worker in busy], self._patience(busy, timeout))
+            for worker, (name, started) in list(busy.items()):
+                seconds = time.monotonic() - started
+                if worker.connection in ready:
+                    content = worker.receive(name)
+                elif timeout is not None and seconds > timeout:
+                    worker.restart()
+                    content = _too_late(name, timeout)
+                else:
+                    continue
+                del busy[worker]
+                yield Answer(name, content, seconds)
+
+    @staticmethod
+    def _patience(busy: dict[Worker, tuple[str, float]], timeout: float | None) -> float | None:
+        if timeout is None:
+            return None
+        first = min(started for _, started in busy.values())
+        return max(0.0, first + timeout - time.monotonic()) + 0.01
+
+
+def _too_late(name: str, timeout: float) -> Failure:
+    return Failure("timeout", f"silo {name!r}: took longer than its timeout of {timeout:g} s")

@@ -1,0 +1,194 @@
+"""A federation: silos, a pool and a method; run it and get better models."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import cosilo
+from cosilo.coordinator import NotMet, Silos
+from cosilo.engines.local import LocalEngine
+from cosilo.errors import ConfigError, CosiloError
+from cosilo.instances import Instances, as_instances, fingerprint
+from cosilo.methods import CoFED
+from cosilo.methods.base import Method
+from cosilo.runs.events import Events
+from cosilo.runs.files import write_json
+from cosilo.runs.journal import Failure, Journal
+from cosilo.runs.record import Record
+from cosilo.runs.run import Run, begin, locked, new_folder_name
+from cosilo.silo import Silo
+from cosilo.task import Task
+
+
+class Federation:
+    """Silos that learn together.
+
+    `quorum` is the fraction of the silos asked that has to answer a step; `timeout` the seconds a silo has
+    for it; `workers` the number of processes that share the silos (0: this one does it all).
+
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> silos = [
+    ...     Silo("tree", X[:200], y[:200], DecisionTreeClassifier()),
+    ...     Silo("bayes", X[200:400], y[200:400], GaussianNB()),
+    ... ]
+    >>> federation = Federation(silos, pool=X[400:900], method=CoFED(alpha=0.5))
+    >>> run = federation.run(tempfile.mkdtemp())
+    >>> sorted(run.relative())
+    ['bayes', 'tree']
+    >>> run.silos["tree"].predict(X[:3]).tolist()
+    ['0', '1', '2']
+    """
+
+    def __init__(
+        self,
+        silos: Iterable[Silo],
+        pool: Any = None,
+        method: Method | None = None,
+        *,
+        seed: int = 0,
+        quorum: float = 0.5,
+        timeout: float | None = None,
+        workers: int = 0,
+        recipe: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.silos = [silo.fresh() for silo in silos]
+        self.method = method if method is not None else CoFED()
+        self.seed = seed
+        self.quorum = quorum
+        self.timeout = timeout
+        self.workers = workers
+        self._recipe = recipe
+        self.pool: Instances | None = None
+        self.pool_fingerprint: str | None = None
+        self._check_settings()
+        if pool is not None:
+            self.pool = as_instances(pool, "the federation's pool")
+            self.pool_fingerprint = fingerprint(self.pool)
+            for silo in self.silos:
+                if silo.pool is None:
+                    silo.use_pool(self.pool, self.pool_fingerprint)
+        elif self.method.needs_pool:
+            self._pool_of_silos()
+
+    def _check_settings(self) -> None:
+        if not self.silos:
+            raise ConfigError("a federation needs silos; got none")
+        name, times = Counter(silo.name.lower() for silo in self.silos).most_common(1)[0]
+        if times > 1:
+            raise ConfigError(f"{times} silos are called {name!r}; give each a name of its own")
+        if not 0 <= self.quorum <= 1:
+            raise ConfigError(f"quorum = {self.quorum}; wants a fraction between 0 and 1")
+        if self.timeout is not None and self.timeout <= 0:
+            raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
+        if self.workers < 0:
+            raise ConfigError(f"workers = {self.workers}; wants 0 or more")
+
+    def _pool_of_silos(self) -> None:
+        """Where every silo brings the pool itself, the first one's is what the others are held against."""
+        holder = next((silo for silo in self.silos if silo.pool is not None), None)
+        if holder is None:
+            raise ConfigError(f"{self.method.name} needs a pool; give one to the federation: pool=…")
+        self.pool, self.pool_fingerprint = holder.pool, holder.pool_fingerprint
+
+    def check(self) -> list[str]:
+        """What would keep this federation from starting, one line each; trains nothing, writes nothing."""
+        problems: list[str] = []
+        tasks: dict[str, Task] = {silo.name: silo.task for silo in self.silos}
+        for silo in self.silos:
+            for kind, reason in self.method.needs().items():
+                if kind not in silo.shares:
+                    problems.append(f"silo {silo.name!r}: does not share {kind!r}, needed by {reason}")
+            if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
+                problems.append(f"silo {silo.name!r}: its pool is not the federation's")
+            try:
+                self.method.prepare(silo)
+            except CosiloError as error:
+                problems.append(str(error))
+        try:
+            self.method.check(tasks)
+        except CosiloError as error:
+            problems.append(str(error))
+        return problems
+
+    def settings(self) -> dict[str, Any]:
+        """What makes this run what it is: a directory can only be continued with the same."""
+        return {
+            "cosilo": cosilo.__version__,
+            "method": {"use": self.method.name, **self.method.model_dump(mode="json")},
+            "seed": self.seed,
+            "silos": [silo.name for silo in self.silos],
+            "pool": self.pool_fingerprint,
+            "pool_size": 0 if self.pool is None else len(self.pool),
+        }
+
+    def run(self, folder: str | Path | None = None) -> Run:
+        """Run the method; `folder` is the run directory (default: a new one in `runs/`).
+
+        A directory of a run that was interrupted is continued where it stopped; that of a finished one is
+        only opened.
+        """
+        path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
+        with locked(path):
+            run = begin(path, self.settings(), self._recipe)
+            events = Events(path / "events.jsonl")
+            if run.status == "refused":
+                _start_over(path)
+            if run.status != "finished":
+                events.add(
+                    "start" if run.status == "running" and not (path / "journal").exists() else "resume"
+                )
+                self._execute(run, events)
+            for silo in self.silos:
+                Record(path / "silos" / silo.name).restore(silo)
+        return Run(path, {silo.name: silo for silo in self.silos})
+
+    def _execute(self, run: Run, events: Events) -> None:
+        engine = LocalEngine(self.silos, self.workers)
+        journal = Journal(run.folder / "journal")
+        silos = Silos(
+            [silo.name for silo in self.silos],
+            self.method,
+            engine,
+            journal,
+            events,
+            quorum=self.quorum,
+            timeout=self.timeout,
+        )
+        run.mark("running")
+        try:
+            engine.open(self.method, self.seed, run.folder / "silos")
+            silos.meet(self.method, self.pool_fingerprint, 0 if self.pool is None else len(self.pool))
+            self.method.coordinate(silos)
+        except CosiloError as error:
+            events.add("stop", text=str(error))
+            run.mark("refused" if isinstance(error, NotMet) else "stopped")
+            raise type(error)(f"{error}{_own_logs(run.folder, silos.failed)}") from error
+        finally:
+            engine.close()
+        tasks = {name: list(task.classes) for name, task in silos.tasks.items()}
+        write_json(run.folder / "result.json", {"tasks": tasks, **silos.findings})
+        events.add("finish")
+        run.mark("finished")
+
+
+def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
+    """What the silos' own logs say about failures: here their owner is whoever runs the federation."""
+    lines = []
+    for name, failure in failed.items():
+        log = path / "silos" / name / "log.txt"
+        if failure.kind in ("learner", "error") and log.exists():
+            lines.append(f"\n{log}: {log.read_text(encoding='utf-8').strip().splitlines()[-1]}")
+    return "".join(lines)
+
+
+def _start_over(path: Path) -> None:
+    """Nothing was computed when silos and method did not go together; only the logs are worth keeping."""
+    shutil.rmtree(path / "journal", ignore_errors=True)
+    for steps in path.glob("silos/*/steps"):
+        shutil.rmtree(steps)

@@ -1,0 +1,112 @@
+"""What a method is: parameters, a `coordinate` function, and the steps it asks silos to do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from cosilo.errors import ConfigError, DataError
+from cosilo.message import KINDS, Message
+from cosilo.task import Task
+
+if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
+    from cosilo.silo import Silo
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing a silo can be asked to do, and the kind of every field that leaves it for that."""
+
+    name: str
+    shares: Mapping[str, str]
+    run: Callable[..., Message | None]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def step(**shares: str) -> Callable[[F], F]:
+    """Make a method's function a step; each keyword names a field of the reply and its kind.
+
+    A step gets the silo and the fields of the coordinator's message as keywords, and returns the reply's
+    fields: exactly those it declares.
+    """
+    for field, kind in shares.items():
+        if kind not in KINDS:
+            raise ConfigError(f"field {field!r} is declared as {kind!r}; wants one of {', '.join(KINDS)}")
+
+    def mark(function: F) -> F:
+        function.__shares__ = shares  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+class Method(BaseModel):
+    """A federated method: its fields are its parameters, frozen and checked.
+
+    A subclass sets `name` and writes `coordinate` and its steps; see `cosilo.methods.local` for the smallest.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(Step,))
+
+    #: What the method is called in recipes and reports.
+    name: ClassVar[str]
+    #: Whether the silos have to hold a pool.
+    needs_pool: ClassVar[bool] = False
+
+    def coordinate(self, silos: "Silos") -> None:
+        """What the coordinator does: ask silos for steps, compute on the replies, ask again."""
+        raise NotImplementedError
+
+    @classmethod
+    def steps(cls) -> dict[str, Step]:
+        """The steps this method can ask for, by name."""
+        found = {}
+        for name in dir(cls):
+            function = getattr(cls, name, None)
+            if callable(function) and hasattr(function, "__shares__"):
+                found[name] = Step(name, function.__shares__, function)
+        return found
+
+    def needs(self) -> dict[str, str]:
+        """The kinds a silo has to share to take part, each with the step and field that needs it.
+
+        `evaluate` is not among them: a silo may keep its scores to itself.
+        """
+        return {
+            kind: f"step {step.name!r}, field {field!r}"
+            for step in self.steps().values()
+            if step.name not in ("hello", "evaluate") and self.uses(step.name)
+            for field, kind in step.shares.items()
+        }
+
+    def uses(self, step: str) -> bool:
+        """Whether this method, with these parameters, asks for that step at all."""
+        return True
+
+    def prepare(self, silo: "Silo") -> None:
+        """Run at the silo before anything is computed: raise if it cannot take part."""
+
+    def check(self, tasks: Mapping[str, Task]) -> None:
+        """Run at the coordinator before anything is computed: raise if these tasks do not go together."""
+
+    @step(classes="task", pool="task", offers="task")
+    def hello(self, silo: "Silo") -> Message:
+        """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
+        self.prepare(silo)
+        return {
+            "classes": list(silo.task.classes),
+            "pool": silo.pool_fingerprint or "",
+            "offers": sorted(silo.shares if silo.has_test else silo.shares - {"metrics"}),
+        }
+
+    @step(accuracy="metrics", instances="metrics")
+    def evaluate(self, silo: "Silo", stage: str) -> Message:
+        """Share the silo's score after `stage`; the score itself was taken, privately, when it trained."""
+        if stage not in silo.scores:
+            raise DataError(f"silo {silo.name!r}: took no score after {stage!r}")
+        accuracy, instances = silo.scores[stage]
+        return {"accuracy": accuracy, "instances": instances}

@@ -1,0 +1,192 @@
+"""CoFED: silos label one public pool, the coordinator votes, everyone trains on what was elected.
+
+X. Cao, Z. Li, H. Yu and G. Sun, "CoFED: Cross-silo Heterogeneous Federated Multi-task Learning via
+Co-training" (section, equation and algorithm numbers below are those of its second version).
+
+Deviations from the paper:
+
+- α = 1 elects nothing: eq. 18 is strict, so "the consent of all" needs an α just below 1.
+- A silo may abstain (`margin`, from the authors' code); abstainers stay in TOTAL.
+- A silo that failed or was lost before it voted is not in TOTAL: the vote is among those who voted.
+- A silo for which nothing was elected keeps its model: update training would only repeat local training.
+- `weights="accuracy"` uses a validation split of each silo's training data, never its test data.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from cosilo.errors import ConfigError, LearnerError
+from cosilo.message import Message
+from cosilo.methods.base import Method, step
+from cosilo.task import Task, brief
+from cosilo.voting import Elected, agreement, elect
+
+if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
+    from cosilo.runs.journal import Replies
+    from cosilo.silo import Silo
+
+
+class CoFED(Method):
+    """Federated co-training over a public pool; only labels travel.
+
+    >>> CoFED(alpha=0.3).needs()
+    {'labels': "step 'label', field 'votes'"}
+    """
+
+    name: ClassVar[str] = "cofed"
+    needs_pool: ClassVar[bool] = True
+
+    #: An instance enters class c if more than this share of the silos that have c says so (eq. 18).
+    alpha: Annotated[float, Field(ge=0, le=1)] = 0.3
+    #: A silo abstains unless its most likely class leads the second by more than this probability.
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    #: What a vote weighs (§ 4.6): the same, by training size, by validation accuracy, or given by name.
+    weights: Literal["equal", "size", "accuracy"] | dict[str, Annotated[float, Field(ge=0)]] = "equal"
+    #: Update training goes on from the local model, or starts from scratch; auto: as the learner prefers.
+    update_from: Literal["auto", "local", "scratch"] = "auto"
+    #: Weigh classes by 1/count in update training: always, never, or as the learner prefers.
+    balanced: Literal["auto", "yes", "no"] = "auto"
+    #: How often to label, vote and update; one is the paper's, more saturate.
+    rounds: Annotated[int, Field(ge=1)] = 1
+
+    def coordinate(self, silos: "Silos") -> None:
+        """The steps of § 4.1."""
+        trained = silos.ask("train")  # 1. local training
+        silos.evaluate("local", to=trained)
+        weights = self._weights(silos, trained)
+        stages = [f"round {number}" for number in range(1, self.rounds)] + ["federated"]
+        silos.tell(voting=[self._round(silos, list(trained), weights, stage) for stage in stages])
+
+    def _round(
+        self, silos: "Silos", names: list[str], weights: dict[str, float], stage: str
+    ) -> dict[str, Any]:
+        votes = silos.ask("label", to=names)  # 2. pseudolabelling
+        elected, facts = self._elect(silos, votes, weights)  # 3. aggregation
+        vocabulary = silos.vocabulary
+
+        def share_of(name: str) -> Message:  # R_i (eq. 19), in the silo's own codes
+            codes = silos.tasks[name].codes_in(vocabulary)
+            index, label = elected.for_task(codes)
+            own = np.zeros(len(vocabulary), np.int32)
+            own[codes] = np.arange(len(codes))
+            return {"index": index, "label": own[label], "stage": stage}
+
+        updated = silos.ask("update", each=share_of, to=names)  # 4. update training
+        silos.evaluate(stage, to=updated)
+        received = {name: len(np.atleast_1d(share_of(name)["index"])) for name in updated}
+        return {**facts, "stage": stage, "received": received}
+
+    def _weights(self, silos: "Silos", trained: "Replies") -> dict[str, float]:
+        if self.weights == "size":
+            return {name: _number(reply["size"]) for name, reply in silos.ask("size", to=trained).items()}
+        if self.weights == "accuracy":
+            replies = silos.ask("credibility", to=trained)
+            return {name: _number(reply["accuracy"]) for name, reply in replies.items()}
+        if isinstance(self.weights, dict):
+            return dict(self.weights)
+        return dict.fromkeys(silos.names, 1.0)
+
+    def _elect(
+        self, silos: "Silos", votes: "Replies", weights: dict[str, float]
+    ) -> tuple[Elected, dict[str, Any]]:
+        names = [name for name in votes if name in weights]
+        vocabulary = silos.vocabulary
+        tasks = [silos.tasks[name].codes_in(vocabulary) for name in names]
+        ballots = [_translate(votes[name]["votes"], codes) for name, codes in zip(names, tasks, strict=True)]
+        elected = elect(ballots, tasks, len(vocabulary), self.alpha, [weights[name] for name in names])
+        return elected, {
+            "voters": names,
+            "weights": [weights[name] for name in names],
+            "elected": dict(zip(vocabulary.classes, elected.per_class().tolist(), strict=True)),
+            "abstained": {name: float(np.mean(b == -1)) for name, b in zip(names, ballots, strict=True)},
+            "agreement": _without_nan(agreement(ballots, tasks, len(vocabulary))),
+        }
+
+    # ------------------------------------------------------------------ at the silo
+
+    @step()
+    def train(self, silo: "Silo") -> None:
+        """Local training on the silo's own data."""
+        silo.fit("local", validate=self.weights == "accuracy")
+
+    @step(size="size")
+    def size(self, silo: "Silo") -> Message:
+        """How many training instances there are, as a weight."""
+        return {"size": silo.size}
+
+    @step(accuracy="metrics")
+    def credibility(self, silo: "Silo") -> Message:
+        """Accuracy on validation data, as a weight."""
+        return {"accuracy": silo.validation_accuracy()}
+
+    @step(votes="labels")
+    def label(self, silo: "Silo") -> Message:
+        """One class of the silo's own task for every pool instance (eq. 17), or an abstention."""
+        return {"votes": silo.label_pool(self.margin)}
+
+    @step()
+    def update(self, silo: "Silo", index: NDArray[Any], label: NDArray[Any], stage: str) -> None:
+        """Train on D_i ∪ R_i."""
+        if len(index) == 0:
+            silo.keep_score(stage)
+            return
+        prefers = silo.learner.warm_starts_by_default
+        warm = prefers if self.update_from == "auto" else self.update_from == "local"
+        silo.fit(
+            stage,
+            pseudo=silo.pool_examples(index, label),
+            update=True,
+            warm=warm,
+            balanced=None if self.balanced == "auto" else self.balanced == "yes",
+            validate=self.weights == "accuracy",
+        )
+
+    # ------------------------------------------------------------------ before anything is computed
+
+    def uses(self, step: str) -> bool:
+        """Sizes and validation accuracies are asked for only if votes are weighted by them."""
+        return {"size": self.weights == "size", "credibility": self.weights == "accuracy"}.get(step, True)
+
+    def prepare(self, silo: "Silo") -> None:
+        """The learner has to be able to do what the parameters ask of it."""
+        learner, where = silo.learner, f"silo {silo.name!r}: {silo.learner.name}"
+        if self.margin > 0 and not learner.has_probabilities:
+            raise LearnerError(f"{where} has no predict_proba, so it cannot abstain; set margin = 0")
+        if self.update_from == "local" and not learner.can_warm_start:
+            raise LearnerError(f"{where} cannot go on training; set update_from = 'auto' or 'scratch'")
+        if self.balanced == "yes" and not learner.can_balance:
+            raise LearnerError(f"{where} takes no sample weights; set balanced = 'auto' or 'no'")
+
+    def check(self, tasks: Mapping[str, Task]) -> None:
+        """Every task has to share a class with another one (eq. 2), and given weights have to fit."""
+        for name, task in tasks.items():
+            others = {c for other, theirs in tasks.items() if other != name for c in theirs.classes}
+            if not others & set(task.classes):
+                raise ConfigError(
+                    f"silo {name!r}: its task {brief(task.classes)} shares no class with any other silo's "
+                    f"{brief(sorted(others))}; CoFED can teach it nothing: leave it out or rename its classes"
+                )
+        if isinstance(self.weights, dict) and set(self.weights) != set(tasks):
+            odd = sorted(set(self.weights) ^ set(tasks))
+            raise ConfigError(f"weights are given for other silos than there are (see {odd[0]!r})")
+
+
+def _number(value: Any) -> float:
+    return float(value)
+
+
+def _translate(votes: Any, codes: NDArray[np.int64]) -> NDArray[np.signedinteger[Any]]:
+    """Votes in a silo's own codes as votes in the vocabulary's; −1 stays −1."""
+    small = np.int8 if codes.max() <= 127 else np.int32
+    table = np.append(codes, -1).astype(small)  # index −1 is the last place
+    translated: NDArray[np.signedinteger[Any]] = table[votes]
+    return translated
+
+
+def _without_nan(matrix: NDArray[np.float64]) -> list[list[float | None]]:
+    return [[None if np.isnan(value) else round(float(value), 6) for value in row] for row in matrix]

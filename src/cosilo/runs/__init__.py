@@ -1,0 +1,1 @@
+"""Run directories: journal, records, events, and what can be read from them."""

@@ -1,0 +1,23 @@
+"""The event log: what the coordinator did and when, one JSON line each."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from cosilo.runs.files import append_line, mend_log, read_lines
+
+
+class Events:
+    """Appends to `events.jsonl`; `at` is the wall clock, in seconds since the epoch."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        mend_log(path)
+
+    def add(self, event: str, **facts: Any) -> None:
+        """Log one event."""
+        append_line(self.path, {"at": round(time.time(), 3), "event": event, **facts})
+
+    def read(self) -> list[dict[str, Any]]:
+        """All events so far."""
+        return read_lines(self.path)

@@ -1,0 +1,99 @@
+"""Files that are either whole or absent, and a disk that may be full."""
+
+import errno
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cosilo.errors import RunError
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn a failed write into one line that says what to do; whatever was completed is kept."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            reason = "the disk is full; free some space"
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            reason = "writing is not allowed; check the folder's permissions"
+        else:
+            raise
+        raise RunError(f"{path}: {reason}, then resume the run; completed steps are kept") from error
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, now or after a crash, sees all of it or none."""
+    temporary = path.with_name(path.name + ".part")
+    with explained(path):
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON for people and programs, whole or not at all."""
+    write(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read what `write_json` wrote; a file that is anything else is named in one line."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise RunError(f"{path}: is missing; this is not a whole run directory") from None
+    except (ValueError, UnicodeDecodeError):
+        raise RunError(f"{path}: is damaged (not JSON); restore it or start a new run") from None
+
+
+def append_line(path: Path, value: Any) -> None:
+    """Add one JSON line to a log."""
+    line = json.dumps(value, ensure_ascii=False) + "\n"
+    with explained(path), path.open("a", encoding="utf-8") as file:
+        file.write(line)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a log; a last line that a crash cut short is not one."""
+    if not path.exists():
+        return []
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], start=1):
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            raise RunError(f"{path}: line {number} is damaged (not JSON)") from None
+    return found
+
+
+def mend_log(path: Path) -> None:
+    """Cut off a last line that a crash left unfinished, so that the next entry starts on its own line."""
+    if not path.exists():
+        return
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        write(path, data[:whole])
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder that appears at `path` only when the body has filled it."""
+    temporary = path.with_name(path.name + ".part")
+    with explained(path):
+        if temporary.exists():
+            shutil.rmtree(temporary)
+        temporary.mkdir(parents=True)
+        try:
+            yield temporary
+            temporary.rename(path)
+        except OSError:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise

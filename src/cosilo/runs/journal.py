@@ -1,0 +1,142 @@
+"""The coordinator's journal: every reply as it came, so that a run can be replayed up to where it was."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cosilo.errors import BadMessage, RunError
+from cosilo.message import Message, decode
+from cosilo.runs.files import explained, read_json, write, write_json
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a silo gave no usable answer: one line, safe to leave the silo."""
+
+    kind: str
+    text: str
+
+
+@dataclass
+class Arrival:
+    """What is known of one reply besides its content."""
+
+    seconds: float
+    fields: dict[str, dict[str, Any]]
+
+
+@dataclass
+class Entry:
+    """One ask: who was asked for what, and what came back. Lives in a folder of its own."""
+
+    folder: Path
+    number: int
+    step: str
+    silos: list[str]
+    done: bool = False
+    seconds: float = 0.0
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+
+    def _path(self, silo: str) -> Path:
+        return self.folder / f"{silo}.safetensors"
+
+    def keep(self, silo: str, body: bytes, arrival: Arrival) -> None:
+        """Put a reply on disk; from now on it is never asked for again."""
+        write(self._path(silo), body)
+        self.arrivals[silo] = arrival
+
+    def has(self, silo: str) -> bool:
+        """Whether a reply of that silo is on disk."""
+        return self._path(silo).exists()
+
+    def read(self, silo: str) -> dict[str, Any]:
+        """A reply from disk."""
+        path = self._path(silo)
+        try:
+            return decode(path.read_bytes())
+        except (BadMessage, FileNotFoundError) as error:
+            raise RunError(
+                f"{path}: is damaged ({error}); if its folder is the last in the journal, "
+                "delete that folder and resume, else start a new run"
+            ) from None
+
+    def close(self) -> None:
+        """Mark the ask as completed."""
+        record = {
+            "number": self.number,
+            "step": self.step,
+            "silos": self.silos,
+            "seconds": round(self.seconds, 6),
+            "arrivals": {name: asdict(arrival) for name, arrival in self.arrivals.items()},
+            "failures": {name: asdict(failure) for name, failure in self.failures.items()},
+        }
+        write_json(self.folder / "done.json", record)
+        self.done = True
+
+
+class Replies(Mapping[str, Message]):
+    """The usable replies of one ask by silo, read from disk one at a time; `failures` has the others."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._names = [name for name in entry.silos if name in entry.arrivals]
+        self.failures: dict[str, Failure] = entry.failures
+
+    def __getitem__(self, silo: str) -> Message:
+        if silo not in self._names:
+            raise KeyError(silo)
+        return self._entry.read(silo)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Journal:
+    """All asks of a run, in order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def entry(self, number: int, step: str, silos: Iterable[str]) -> Entry:
+        """The entry for an ask: as it was left, or new."""
+        silos = list(silos)
+        folder = self.folder / f"{number:05d}-{step}"
+        others = [path for path in self.folder.glob(f"{number:05d}-*") if path != folder]
+        if others:
+            raise RunError(
+                f"{others[0]}: the journal says that ask {number} was {others[0].name[6:]!r}, "
+                f"the method now asks for {step!r}; the method or its settings changed: start a new run"
+            )
+        if (folder / "done.json").exists():
+            return self._read(folder, silos)
+        with explained(folder):
+            folder.mkdir(exist_ok=True)
+        for leftover in folder.glob("*.part"):
+            leftover.unlink()
+        return Entry(folder, number, step, silos)
+
+    def _read(self, folder: Path, silos: list[str]) -> Entry:
+        path = folder / "done.json"
+        record = read_json(path)
+        try:
+            if record["silos"] != silos:
+                raise RunError(f"{path}: was sent to other silos than are asked now; start a new run")
+            return Entry(
+                folder,
+                record["number"],
+                record["step"],
+                silos,
+                done=True,
+                seconds=record["seconds"],
+                arrivals={name: Arrival(**arrival) for name, arrival in record["arrivals"].items()},
+                failures={name: Failure(**failure) for name, failure in record["failures"].items()},
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise RunError(f"{path}: is damaged; delete the file and resume the run") from None

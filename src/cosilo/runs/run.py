@@ -1,0 +1,163 @@
+"""A run: one execution, with a directory that holds all of it.
+
+```
+run.json       settings, seed, status            events.jsonl   what happened when
+recipe.json    where it came from, if a file     result.json    scores and findings, when finished
+journal/       every reply the coordinator got   silos/NAME/    each silo's own record and audit log
+```
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from cosilo.errors import RunError
+from cosilo.runs.files import explained, read_json, read_lines, write_json
+from cosilo.runs.record import Record
+from cosilo.silo import Silo
+
+
+class Run:
+    """A run directory, finished or not."""
+
+    def __init__(self, folder: Path, silos: Mapping[str, Silo] | None = None) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "run.json").exists():
+            raise RunError(f"{self.folder}: is not a run directory (it has no run.json)")
+        #: Settings, seed and status.
+        self.about: dict[str, Any] = read_json(self.folder / "run.json")
+        wanted = {"method", "seed", "silos", "status", "created"}
+        if not isinstance(self.about, dict) or not wanted <= set(self.about):
+            raise RunError(f"{self.folder / 'run.json'}: is damaged; restore it or start a new run")
+        #: The silos with their models, when the run was made in this process.
+        self.silos: Mapping[str, Silo] = silos or {}
+
+    def __repr__(self) -> str:
+        return f"<Run {self.folder}: {self.method}, {self.status}>"
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return str(self.about["method"]["use"])
+
+    @property
+    def status(self) -> str:
+        """`running`, `stopped`, `refused` or `finished`."""
+        return str(self.about["status"])
+
+    def mark(self, status: str, **facts: Any) -> None:
+        """Change the status."""
+        self.about = {**self.about, "status": status, **facts}
+        write_json(self.folder / "run.json", self.about)
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Scores and findings of a finished run."""
+        if self.status != "finished":
+            raise RunError(
+                f"{self.folder}: the run is {self.status}, not finished; `cosilo resume` continues it"
+            )
+        found: dict[str, Any] = read_json(self.folder / "result.json")
+        return found
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened when."""
+        return read_lines(self.folder / "events.jsonl")
+
+    def audit(self, silo: str) -> list[dict[str, Any]]:
+        """All that left a silo, in order."""
+        return read_lines(self.folder / "silos" / silo / "audit.jsonl")
+
+    def scores(self, stage: str) -> dict[str, float]:
+        """Accuracy after a stage (`local`, `federated`) of the silos that share it."""
+        found = self.result["scores"].get(stage, {})
+        return {name: score["accuracy"] for name, score in found.items()}
+
+    def relative(self) -> dict[str, float]:
+        """Accuracy after the federation divided by that of local training, by silo: above 1 is a gain."""
+        local, federated = self.scores("local"), self.scores("federated")
+        return {name: federated[name] / local[name] for name in federated if local.get(name)}
+
+    def model_bytes(self) -> dict[str, int]:
+        """What each silo's model weighs, where the record is on this machine."""
+        folder = self.folder / "silos"
+        return {
+            name: Record(folder / name).model_bytes()
+            for name in self.about["silos"]
+            if (folder / name).is_dir()
+        }
+
+
+def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] | None) -> Run:
+    """Open the run directory for these settings: a new one, or one that stopped on the way."""
+    path = folder / "run.json"
+    if path.exists():
+        run = Run(folder)
+        for key, value in settings.items():
+            if run.about.get(key) != value:
+                raise RunError(
+                    f"{folder}: is a run with {key} = {run.about.get(key)!r}, now it is {value!r}; "
+                    "choose another directory or delete this one"
+                )
+        return run
+    if folder.exists() and any(entry.name != ".lock" for entry in folder.iterdir()):
+        raise RunError(f"{folder}: is not empty and not a run; choose another directory")
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if recipe is not None:
+        write_json(folder / "recipe.json", recipe)
+    created = datetime.now().astimezone().isoformat(timespec="seconds")
+    write_json(path, {**settings, "created": created, "status": "running"})
+    return Run(folder)
+
+
+def new_folder_name(parent: Path, method: str) -> Path:
+    """A free name for a run: date, method, number."""
+    stem = f"{datetime.now():%Y-%m-%d}-{method}"
+    number = 1
+    while (parent / f"{stem}-{number}").exists():
+        number += 1
+    return parent / f"{stem}-{number}"
+
+
+def runs_in(parent: Path) -> list[Run]:
+    """All runs in a folder, the oldest first; what is not a run is passed over."""
+    found = []
+    for path in sorted(parent.glob("*/run.json")):
+        try:
+            found.append(Run(path.parent))
+        except RunError:
+            continue
+    return sorted(found, key=lambda run: str(run.about["created"]))
+
+
+@contextmanager
+def locked(folder: Path, patience: float = 5.0) -> Iterator[None]:
+    """Keep a second process out of a run; workers of a killed one get a moment to end."""
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("a+")
+    with file:
+        deadline = time.monotonic() + patience
+        while not _lock(file):
+            if time.monotonic() > deadline:
+                file.seek(0)
+                raise RunError(f"{folder}: process {file.read().strip() or '?'} is at work on this run")
+            time.sleep(0.05)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,291 @@
+"""A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
+
+import re
+from collections.abc import Iterable
+from copy import copy, deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.errors import ConfigError, DataError, LearnerError
+from cosilo.instances import Instances, as_instances, blocks, fingerprint, form, join, take
+from cosilo.learners import Learner, as_learner
+from cosilo.learners.base import Codes
+from cosilo.message import KINDS, Value
+from cosilo.task import Task, class_names, in_order
+
+Examples = tuple[Instances, Codes]
+
+#: Pool instances labelled at a time: bounds what a learner has to hold while it predicts.
+PREDICT_AT_ONCE = 20_000
+
+
+class Silo:
+    """One organisation in a federation.
+
+    `test` is a fraction of the data to hold out, a pair (X, y), or None for no evaluation. `task` are the
+    classes (default: those in the data). `validation` is the fraction of the training data that a method or
+    an early-stopping learner may hold out. `shares` is the policy: the kinds of fields that may leave.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = np.eye(8), list("abababab")
+    >>> Silo("clinic-a", X, y, DecisionTreeClassifier(), shares=["labels"])
+    <Silo 'clinic-a': 8 instances, task a, b>
+    """
+
+    def __init__(
+        self,
+        name: str,
+        X: Any,
+        y: Any,
+        learner: Any,
+        *,
+        test: float | tuple[Any, Any] | None = 0.25,
+        task: Iterable[str] | None = None,
+        validation: float = 0.2,
+        shares: Iterable[str] = ("labels", "metrics"),
+        pool: Any = None,
+    ) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+            raise ConfigError(f"silo name {name!r}: wants letters, digits, '.', '_' and '-', 64 at most")
+        self.name = name
+        self._where = f"silo {name!r}"
+        self.shares = self._policy(shares)
+        if not 0 < validation < 1:
+            raise ConfigError(f"{self._where}: validation = {validation}; wants a fraction between 0 and 1")
+        self._validation_fraction = validation
+        self.learner: Learner = as_learner(learner)
+
+        names = class_names(y)
+        self.task = self._task(task, names)
+        self._all = self._examples(X, names, "data")
+        self._test_fraction: float | None = None
+        self._test: Examples | None = None
+        if isinstance(test, tuple):
+            self._test = self._examples(test[0], class_names(test[1]), "test data")
+            self._same_form(self._test[0], "test data")
+        elif test is not None:
+            if not 0 < test < 1:
+                raise ConfigError(f"{self._where}: test = {test}; wants a fraction between 0 and 1")
+            self._test_fraction = test
+        self._train = self._all
+        self._check_training()
+
+        self.pool: Instances | None = None
+        self.pool_fingerprint: str | None = None
+        if pool is not None:
+            self.use_pool(pool)
+
+        #: Whether there is a model: the learner was trained here, or loaded.
+        self.trained = False
+        #: Accuracy and number of test instances by stage; the silo's own, shared only by `evaluate`.
+        self.scores: dict[str, tuple[float, int]] = {}
+        #: What a method keeps at the silo between steps; saved with the model.
+        self.notes: dict[str, Value] = {}
+        #: The seed of the step at hand.
+        self.seed = 0
+        #: Whether the model, the scores or the notes have to be saved.
+        self.changed = False
+
+    def __repr__(self) -> str:
+        classes = ", ".join(self.task.classes)
+        return f"<Silo {self.name!r}: {len(self._all[1])} instances, task {classes}>"
+
+    # ------------------------------------------------------------------ what is checked when it is made
+
+    def _policy(self, shares: Iterable[str]) -> frozenset[str]:
+        policy = frozenset([shares] if isinstance(shares, str) else shares)
+        for kind in sorted(policy - set(KINDS)):
+            wants = ", ".join(k for k in KINDS if k != "task")
+            raise ConfigError(f"{self._where}: shares {kind!r}; wants some of {wants}")
+        return policy - {"task"}
+
+    def _task(self, task: Iterable[str] | None, names: NDArray[np.str_]) -> Task:
+        if len(names) == 0:
+            raise DataError(f"{self._where}: data is empty; wants at least two instances of two classes")
+        if task is None and len(np.unique(names)) < 2:
+            raise DataError(
+                f"{self._where}: all {len(names)} instances are of class {str(names[0])!r}; "
+                "a classifier needs at least two classes"
+            )
+        try:
+            return Task(in_order(names.tolist()) if task is None else tuple(map(str, task)))
+        except DataError as error:
+            raise DataError(f"{self._where}: {error}") from None
+
+    def _examples(self, X: Any, names: NDArray[np.str_], what: str) -> Examples:
+        where = f"{self._where}, {what}"
+        instances = as_instances(X, where)
+        if len(instances) != len(names):
+            raise DataError(f"{where}: {len(instances)} instances but {len(names)} labels; wants one each")
+        if names.ndim != 1:
+            raise DataError(f"{where}: labels of shape {names.shape}; wants one class per instance")
+        return instances, self.task.encode(names, where)
+
+    def _same_form(self, X: Instances, what: str) -> None:
+        if form(X) != form(self._all[0]):
+            raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self._all[0])}")
+
+    def _check_training(self) -> None:
+        present = np.unique(self._train[1])
+        if len(present) < 2:
+            only = self.task.classes[present[0]]
+            raise DataError(
+                f"{self._where}: only class {only!r} is in the training data; wants at least two classes"
+            )
+
+    # ------------------------------------------------------------------ set-up
+
+    def use_pool(self, pool: Any, known_fingerprint: str | None = None) -> None:
+        """Hold the public pool; its form has to be that of the data."""
+        instances = as_instances(pool, f"{self._where}, pool")
+        self._same_form(instances, "its pool")
+        self.pool = instances
+        self.pool_fingerprint = known_fingerprint or fingerprint(instances)
+
+    def split(self, seed: int) -> None:
+        """Hold out the test set, if it is a fraction of the data; the same seed splits the same way."""
+        if self._test_fraction is not None:
+            held, kept = self._hold_out(self._all[1], self._test_fraction, seed)
+            self._train = (take(self._all[0], kept), self._all[1][kept])
+            self._test = (take(self._all[0], held), self._all[1][held]) if len(held) else None
+            self._check_training()
+
+    @staticmethod
+    def _hold_out(y: Codes, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Indices to hold out and to keep, in the same share of every class; one of each class is kept."""
+        rng = np.random.default_rng(seed)
+        held: list[NDArray[np.int64]] = []
+        for code in np.unique(y):
+            members = rng.permutation(np.flatnonzero(y == code))
+            held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
+        out = np.sort(np.concatenate(held))
+        return out, np.setdiff1d(np.arange(len(y)), out)
+
+    def fresh(self) -> "Silo":
+        """The same silo for another run: data and policy are shared, what was learnt is not."""
+        other = copy(self)
+        other.learner = deepcopy(self.learner)
+        other.trained, other.changed, other.notes, other.scores = False, False, {}, {}
+        return other
+
+    # ------------------------------------------------------------------ what steps do
+
+    @property
+    def has_test(self) -> bool:
+        """Whether the silo holds out test data."""
+        return self._test is not None or self._test_fraction is not None
+
+    @property
+    def size(self) -> int:
+        """The number of training instances."""
+        return len(self._train[1])
+
+    def fit(
+        self,
+        stage: str,
+        *,
+        pseudo: Examples | None = None,
+        update: bool = False,
+        warm: bool = False,
+        balanced: bool | None = None,
+        validate: bool = False,
+    ) -> None:
+        """Train the learner on the training data, and `pseudo` if given; then take the score of `stage`.
+
+        A part of the training data is held out when `validate` asks for it or the learner wants it; it is
+        the same part every time, and never holds a pseudo-label.
+        """
+        X, y = self._train
+        validation = None
+        if validate or self.learner.wants_validation:
+            held, kept = self._validation_split()
+            validation = (take(X, held), y[held])
+            X, y = take(X, kept), y[kept]
+        if pseudo is not None:
+            X, y = join(X, pseudo[0]), np.concatenate([y, pseudo[1]])
+        self.changed = True
+        self.learner.fit(
+            X,
+            y,
+            n_classes=len(self.task),
+            seed=self.seed,
+            update=update,
+            warm=warm,
+            balanced=balanced,
+            validation=validation,
+        )
+        self.trained = True
+        if self._test is not None:
+            self.scores[stage] = (self._accuracy(self._test), len(self._test[1]))
+
+    def keep_score(self, stage: str) -> None:
+        """The model did not change in `stage`: its last score still holds."""
+        if self.scores:
+            self.scores[stage] = list(self.scores.values())[-1]
+            self.changed = True
+
+    def _validation_split(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        held, kept = self._hold_out(self._train[1], self._validation_fraction, seed=0)
+        if len(held) == 0:
+            raise DataError(
+                f"{self._where}: {self.size} training instances are too few to hold out "
+                f"{self._validation_fraction:.0%} for validation; give it more data or a larger fraction"
+            )
+        return held, kept
+
+    def validation_accuracy(self) -> float:
+        """Accuracy on the part of the training data that `fit(validate=True)` held out."""
+        held, _ = self._validation_split()
+        X, y = self._train
+        return self._accuracy((take(X, held), y[held]))
+
+    def _accuracy(self, examples: Examples) -> float:
+        X, y = examples
+        return float(np.mean(self._predict(X) == y))
+
+    def _predict(self, X: Instances) -> Codes:
+        self._need_model()
+        return np.concatenate(
+            [self.learner.predict(take(X, part)) for part in blocks(len(X), PREDICT_AT_ONCE)]
+        )
+
+    def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
+        """One code per pool instance; −1 where the two most likely classes are within `margin`."""
+        pool = self._need_pool()
+        small = np.dtype(np.int8 if len(self.task) <= 127 else np.int32)
+        if margin <= 0:
+            return self._predict(pool).astype(small)
+        self._need_model()
+        votes: NDArray[np.signedinteger[Any]] = np.empty(len(pool), small)
+        for part in blocks(len(pool), PREDICT_AT_ONCE):
+            chances = self.learner.predict_proba(take(pool, part))
+            second, first = np.sort(chances, axis=1)[:, -2:].T
+            votes[part] = np.where(first - second > margin, chances.argmax(axis=1), -1)
+        return votes
+
+    def pool_examples(self, index: NDArray[np.integer[Any]], label: NDArray[np.integer[Any]]) -> Examples:
+        """Pool instances with the labels elected for them, checked: the coordinator may be wrong."""
+        pool = self._need_pool()
+        good = index.ndim == 1 and index.shape == label.shape
+        if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
+            raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
+        if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
+            raise DataError(f"{self._where}: got pseudo-labels outside its task")
+        return take(pool, index), label.astype(np.int64)
+
+    def _need_pool(self) -> Instances:
+        if self.pool is None:
+            raise DataError(f"{self._where}: has no pool; give one to the silo or to the federation")
+        return self.pool
+
+    def _need_model(self) -> None:
+        if not self.trained:
+            raise LearnerError(f"{self._where}: is asked to predict before it was trained")
+
+    # ------------------------------------------------------------------ for its owner
+
+    def predict(self, X: Any) -> NDArray[np.str_]:
+        """Class names for new instances, by the silo's model."""
+        return self.task.decode(self._predict(as_instances(X, f"{self._where}, new instances")))
