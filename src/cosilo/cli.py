@@ -1,0 +1,204 @@
+"""The command line: every mistake is one line, never a traceback."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.exceptions
+from rich.console import Console
+from rich.table import Column, Table
+
+from cosilo import build, settings
+from cosilo.errors import ConfigError, CosiloError, RunError
+from cosilo.methods import METHODS
+from cosilo.runs.files import read_json
+from cosilo.runs.run import Run, new_folder_name, runs_in
+
+app = typer.Typer(
+    help="Organisations improve each other's classifiers; data, models and training stay where they are.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console()
+err = Console(stderr=True)
+
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe: method.alpha=0.5."),
+]
+RecipeFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A recipe.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option(help="Another seed, another split of the digits.")] = 0,
+    folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
+) -> None:
+    """Eight silos with eight different models and tasks learn from each other; takes seconds."""
+    recipe = Path(__file__).with_name("recipes") / "demo.toml"
+    values = settings.read(recipe, [f"seed={seed}"])
+    out.print("Eight silos, each with its own classifier, a few handwritten digits and its own classes,")
+    out.print("label one public pool. Only those labels leave a silo; the vote on them comes back.\n")
+    _run(values, build.Source("demo.toml", Path.cwd()), folder)
+
+
+@app.command()
+def run(
+    file: RecipeFile,
+    set_: Sets = None,
+    folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
+) -> None:
+    """Run a recipe; ends with a table and a report."""
+    _run(settings.read(file, set_ or []), build.Source(str(file), file.parent), folder)
+
+
+@app.command()
+def check(file: RecipeFile, set_: Sets = None) -> None:
+    """Validate a recipe without training: files, columns, tasks, pool, learners, share policies."""
+    source = build.Source(str(file), file.parent)
+    federation = build.federation(settings.read(file, set_ or []), source)
+    problems = federation.check()
+    if problems:
+        raise ConfigError("\n".join(problems))
+    table = Table("silo", "instances", "task", "learner", "shares", title=str(file))
+    for silo in federation.silos:
+        classes = ", ".join(silo.task.classes)
+        table.add_row(silo.name, str(silo.size), classes, silo.learner.name, ", ".join(sorted(silo.shares)))
+    out.print(table)
+    pool = "none" if federation.pool is None else f"{len(federation.pool)} instances"
+    out.print(f"method {federation.method.name}; pool {pool}, fingerprint {federation.pool_fingerprint}")
+    out.print("ready to run")
+
+
+@app.command()
+def resume(folder: RunFolder) -> None:
+    """Continue a run that was interrupted; completed steps are not repeated."""
+    stopped = Run(folder)
+    if not (folder / "recipe.json").exists():
+        raise RunError(f"{folder}: was started from Python; call the federation's run({str(folder)!r}) again")
+    recipe = read_json(folder / "recipe.json")
+    if stopped.status == "finished":
+        out.print("the run is finished already")
+    _run(recipe["values"], build.Source(recipe["source"], Path(recipe["folder"])), folder)
+
+
+@app.command()
+def report(folder: RunFolder) -> None:
+    """Write the report of a finished run again."""
+    from cosilo.report import write_report
+
+    out.print(f"report: {write_report(Run(folder))}", soft_wrap=True)
+
+
+@app.command()
+def methods() -> None:
+    """List the methods: what a silo has to share, and their parameters."""
+    table = Table("method", "a silo has to share", "parameters (default)")
+    for name, kind in METHODS.items():
+        needs = [f"{need} ({why})" for need, why in kind().needs().items()]
+        fields = [f"{key} = {field.default!r}" for key, field in kind.model_fields.items()]
+        table.add_row(name, "\n".join(needs) or "nothing", "\n".join(fields) or "none")
+    out.print(table)
+
+
+@app.command()
+def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] = Path("runs")) -> None:
+    """List runs with their status and mean relative accuracy."""
+    found = runs_in(parent)
+    if not found:
+        out.print(f"no runs in {parent}/")
+        return
+    table = Table("run", "method", "silos", "seed", "status", "relative accuracy", "created")
+    for one in found:
+        mean = _mean(one.relative()) if one.status == "finished" else None
+        shown = "" if mean is None else f"{mean:.3f}"
+        about = one.about
+        cells = [
+            one.method,
+            str(len(about["silos"])),
+            str(about["seed"]),
+            one.status,
+            shown,
+            about["created"],
+        ]
+        table.add_row(str(one.folder), *cells)
+    out.print(table)
+
+
+def _run(values: dict[str, Any], source: build.Source, folder: Path | None) -> None:
+    federation = build.federation(values, source)
+    if folder is None:
+        parent = source.path(settings.validate(values, source.name).runs)
+        folder = new_folder_name(parent, federation.method.name)
+    try:
+        finished = federation.run(folder)
+    except KeyboardInterrupt:
+        err.print(f"\nstopped; completed steps are kept: cosilo resume {folder}", soft_wrap=True)
+        raise typer.Exit(130) from None
+    show(finished)
+
+
+def show(finished: Run) -> None:
+    """The table of a finished run, and where its report is."""
+    from cosilo.report import write_report
+
+    local, federated = finished.scores("local"), finished.scores("federated")
+    relative = finished.relative()
+    tasks = finished.result["tasks"]
+    silo_column = Column("silo", no_wrap=True)
+    columns = ("task", "local", "federated", "relative", "left the silo")
+    table = Table(silo_column, *columns, title=finished.method)
+    for name in finished.about["silos"]:
+        gain = relative.get(name)
+        colour = "" if gain is None else "green" if gain > 1 else "red" if gain < 1 else ""
+        left = sum(entry.get("bytes", 0) for entry in finished.audit(name) if not entry.get("again"))
+        table.add_row(
+            name,
+            " ".join(tasks.get(name, []))
+            if len(tasks.get(name, [])) <= 10
+            else f"{len(tasks[name])} classes",
+            _percent(local.get(name)),
+            _percent(federated.get(name)),
+            "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}",
+            f"{left:,} B",
+        )
+    out.print(table)
+    for failure in finished.result["failures"]:
+        out.print(f"[yellow]{failure['text']}[/]", soft_wrap=True)
+    if relative:
+        out.print(f"mean relative accuracy (federated / local): [bold]{_mean(relative):.3f}[/]")
+    out.print(f"run:    {finished.folder}", soft_wrap=True)
+    out.print(f"report: {write_report(finished)}", soft_wrap=True)
+
+
+def _percent(accuracy: float | None) -> str:
+    return "not shared" if accuracy is None else f"{accuracy:.1%}"
+
+
+def _mean(values: dict[str, float]) -> float | None:
+    return sum(values.values()) / len(values) if values else None
+
+
+def main() -> None:
+    """Run the command line; a mistake is one line on stderr and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except CosiloError as error:
+        for line in str(error).splitlines():
+            err.print("error:", line, style="red", soft_wrap=True, highlight=False, markup=False)
+        sys.exit(2)
+    except typer.exceptions.TyperException as error:
+        err.print(
+            "error:", error.format_message(), style="red", soft_wrap=True, highlight=False, markup=False
+        )
+        sys.exit(2)
+    except typer.Abort:
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Raw columns and raw text for estimators that take numbers only."""
+
+from typing import Any
+
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from cosilo.instances import Instances
+
+
+def encoded(estimator: Any, X: Instances) -> Any:
+    """Put in front of an estimator what it needs to read instances like X.
+
+    Data frames: numbers are standardised, everything else is one-hot encoded (a value never seen before is
+    none of them). Text: TF-IDF. Arrays, and estimators that are pipelines already, are left as they are.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> frame = pd.DataFrame({"age": [30, 40], "job": ["nurse", "cook"]})
+    >>> encoded(GaussianNB(), frame).fit(frame, [0, 1]).predict(frame).tolist()
+    [0, 1]
+    """
+    if isinstance(estimator, Pipeline):
+        return estimator
+    if isinstance(X, pd.DataFrame):
+        numbers = [c for c in X.columns if pd.api.types.is_numeric_dtype(X[c])]
+        words = [c for c in X.columns if c not in numbers]
+        columns = ColumnTransformer(
+            [
+                ("numbers", StandardScaler(), numbers),
+                ("words", OneHotEncoder(handle_unknown="ignore", sparse_output=False), words),
+            ]
+        )
+        return make_pipeline(columns, estimator)
+    if X.dtype.kind == "O":
+        return make_pipeline(TfidfVectorizer(), estimator)
+    return estimator

@@ -1,0 +1,290 @@
+"""What a recipe file may say, typed; a mistake gets one line that names file, key and what is wanted."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from cosilo.errors import ConfigError
+from cosilo.wording import guess, listing
+
+
+class Strict(BaseModel):
+    """Settings in which every key is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LearnerSettings(BaseModel):
+    """`use` is an import path; `recipe` and `update` train a torch module; other keys are its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    use: str
+    recipe: dict[str, Any] | None = None
+    update: dict[str, Any] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The keys that are the learner's own."""
+        return dict(self.model_extra or {})
+
+
+class MethodSettings(BaseModel):
+    """`use` is a method's name or the import path of one's own; other keys are its parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    use: str = "cofed"
+
+    def parameters(self) -> dict[str, Any]:
+        """The keys that are the method's own."""
+        return dict(self.model_extra or {})
+
+
+class PoolSettings(Strict):
+    """The public pool: a file, a named dataset, or what a simulation left over."""
+
+    path: Path | None = None
+    columns: list[str] | None = None
+    text: str | None = None
+    label: str | None = None  # a column to leave out: the pool has no labels
+    dataset: str | None = None
+    split: Literal["train", "test"] = "train"
+    rest: bool = False
+    size: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "PoolSettings":
+        if sum([self.path is not None, self.dataset is not None, self.rest]) != 1:
+            raise ValueError("one of path, dataset or rest = true")
+        return self
+
+
+Shares = list[str]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class SiloDefaults(Strict):
+    """What holds for every silo that does not say otherwise."""
+
+    label: str | None = None
+    columns: list[str] | None = None
+    text: str | None = None
+    test: Fraction | Literal[False] = 0.25
+    validation: Fraction = 0.2
+    shares: Shares = ["labels", "metrics"]
+    task: list[str] | None = None
+    learner: LearnerSettings | None = None
+
+
+class SiloSettings(SiloDefaults):
+    """One silo with data of its own."""
+
+    name: str
+    path: Path
+    test_path: Path | None = None
+    pool: PoolSettings | None = None
+
+
+class SuperclassSplit(Strict):
+    """CoFED's split: some superclasses each, from all subclasses (IID) or a few (`subclasses = [1, 2]`)."""
+
+    use: Literal["superclasses"]
+    silos: int
+    classes: tuple[int, int] = (6, 8)
+    per_class: int = 50
+    subclasses: tuple[int, int] | None = None
+
+
+class DirichletSplit(Strict):
+    """Shares of every class drawn from a Dirichlet distribution."""
+
+    use: Literal["dirichlet"]
+    silos: int
+    concentration: float
+    min_size: int = 10
+
+
+class ShardSplit(Strict):
+    """Sorted by label, cut into shards, `per_silo` of them each."""
+
+    use: Literal["shards"]
+    silos: int
+    per_silo: int
+
+
+class IidSplit(Strict):
+    """The same distribution for all, `size` instances each."""
+
+    use: Literal["iid"]
+    silos: int
+    size: int | None = None
+
+
+class ValueSplit(Strict):
+    """One silo per value of a group of the dataset (a writer) or a column."""
+
+    use: Literal["by_value"]
+    column: str
+
+
+SplitSettings = SuperclassSplit | DirichletSplit | ShardSplit | IidSplit | ValueSplit
+
+
+class SimulationSettings(Strict):
+    """Silos cut out of one dataset; learners are dealt in turn; the test split judges each on its classes."""
+
+    dataset: str
+    labels: str | None = None
+    split: Annotated[SplitSettings, Field(discriminator="use")]
+    learners: Annotated[list[LearnerSettings], Field(min_length=1)]
+    names: list[str] | None = None
+    validation: Fraction = 0.2
+    shares: Shares = ["labels", "metrics"]
+
+
+class Settings(Strict):
+    """A whole recipe."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    workers: Annotated[int, Field(ge=0)] = 0
+    quorum: Annotated[float, Field(ge=0, le=1)] = 0.5
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    runs: Path = Path("runs")
+    method: MethodSettings = MethodSettings()
+    pool: PoolSettings | None = None
+    defaults: SiloDefaults = SiloDefaults()
+    silo: list[SiloSettings] = []
+    simulation: SimulationSettings | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, values: Any) -> Any:
+        """Silos inherit what `[defaults]` says, before anything is checked."""
+        if not isinstance(values, dict):
+            return values
+        silos, defaults = values.get("silo", []), values.get("defaults", {})
+        if not isinstance(silos, list) or not isinstance(defaults, dict):
+            return values
+        merged = [{**defaults, **silo} if isinstance(silo, dict) else silo for silo in silos]
+        return {**values, "silo": merged}
+
+    @model_validator(mode="after")
+    def _silos_from_somewhere(self) -> "Settings":
+        if bool(self.silo) == (self.simulation is not None):
+            raise ValueError("either [[silo]] tables or one [simulation]")
+        return self
+
+
+def read(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """The values in a recipe file, with `a.b=c` overrides applied."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: is a folder; wants a recipe file (TOML)") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from None
+    for override in overrides:
+        _override(values, override)
+    return values
+
+
+def _override(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override}: wants key=value, such as method.alpha=0.5")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # a bare word is a string
+    *parents, last = key.strip().split(".")
+    here: Any = values
+    for parent in parents:
+        here = _inside(here, parent, override)
+    if isinstance(here, list):
+        _inside(here, last, override)
+        here[int(last)] = value
+    else:
+        here[last] = value
+
+
+def _inside(here: Any, key: str, override: str) -> Any:
+    if isinstance(here, dict):
+        inner = here.setdefault(key, {})
+    elif isinstance(here, list):
+        named = [item for item in here if isinstance(item, dict) and item.get("name") == key]
+        places = [str(place) for place in range(len(here))]
+        if not named and key not in places:
+            there = [str(i["name"]) for i in here if isinstance(i, dict) and "name" in i] or places
+            raise ConfigError(
+                f"--set {override}: there is no {key!r}{guess(key, there)}; wants {listing(there)}"
+            )
+        inner = named[0] if named else here[int(key)]
+    else:
+        inner = here
+    if not isinstance(inner, dict | list):
+        raise ConfigError(f"--set {override}: {key!r} is {inner!r} and has nothing inside to set")
+    return inner
+
+
+def validate(values: Mapping[str, Any], source: str) -> Settings:
+    """Typed settings, or one line for each mistake."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(explain(error, source, Settings)) from None
+
+
+def explain(error: ValidationError, source: str, model: type[BaseModel], prefix: str = "") -> str:
+    """A validation error as lines that name the source, the key, what it got and what it wants."""
+    lines = []
+    for problem in error.errors():
+        path = [part for part in problem["loc"] if not _is_branch(part)]
+        key = ".".join(map(str, [*([prefix] if prefix else []), *path]))
+        if problem["type"] == "extra_forbidden":
+            known = _keys(model, path[:-1])
+            text = f"there is no such key{guess(str(path[-1]), known)}; wants one of {listing(known, 20)}"
+        elif problem["type"] == "missing":
+            text = "is missing"
+        else:
+            wants = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            got = problem["input"]
+            shown = "" if isinstance(got, dict | list | BaseModel) else f"got {got!r}; "
+            text = f"{shown}wants {wants}"
+        line = f"{source}: {key}: {text}" if key else f"{source}: {text}"
+        if line not in lines:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _is_branch(part: Any) -> bool:
+    """Whether a place in an error is pydantic's name for a member of a union, and not a key."""
+    names = {"superclasses", "dirichlet", "shards", "iid", "by_value"}
+    return isinstance(part, str) and (part in names or "[" in part or part in ("float", "int", "str", "bool"))
+
+
+def _keys(model: Any, path: Sequence[Any]) -> list[str]:
+    """The keys that may stand at `path` inside a model."""
+    models = [model]
+    for part in path:
+        inner = [_field(m, part) if isinstance(part, str) else m for m in models]
+        models = [m for annotation in inner for m in _models(annotation)]
+    return sorted({name for m in models for name in m.model_fields})
+
+
+def _field(model: Any, name: str) -> Any:
+    field = model.model_fields.get(name)
+    return None if field is None else field.annotation
+
+
+def _models(annotation: Any) -> list[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, list, Annotated):
+        return [m for inner in get_args(annotation) for m in _models(inner)]
+    return []
