@@ -68,19 +68,15 @@ class Worker:
         """Kill the process and start it anew; its silos go on from their records. Says how it had ended."""
         self._process.join(timeout=0.2)
         code = self._process.exitcode
-        self.stop(kill=True)
+        self.stop()
         self._start()
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
-    def stop(self, kill: bool = False) -> None:
-        """End the process."""
+    def stop(self) -> None:
+        """End the process, whatever it does: all that it completed is on disk."""
         self.connection.close()
-        if kill:
-            self._process.kill()
-        self._process.join(timeout=5)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        self._process.kill()
+        self._process.join()
 
 
 def _serve(

@@ -1,0 +1,162 @@
+"""Kill the process at many points of a run, resume, and compare with a run that nothing disturbed.
+
+The points are file operations: a process that is killed between two of them has left the same on disk as one
+that was killed just before the second. An audit hook of Python counts them, so nothing of cosilo is replaced.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+
+from cosilo import CoFED, Federation, Run, Silo
+from cosilo.errors import RunError
+
+OPERATIONS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
+
+
+@pytest.fixture
+def make(silos, pool):
+    """The same federation every time: trees, a network, a hand-written learner; two rounds."""
+    X, y = silos()[0]._all
+    networks = [
+        Silo("network", X, y, MLPClassifier((8,), max_iter=20)),
+        Silo("forest", X, y, RandomForestClassifier(3)),
+    ]
+    method = CoFED(alpha=0.4, rounds=2, weights="accuracy", update_from="auto")
+    return lambda workers=0: Federation([*silos(), *networks], pool, method, seed=5, workers=workers)
+
+
+def run_until(federation: Federation, folder: Path, at: int | None) -> int | None:
+    """Run in a child that dies at its n-th file operation; None if it died, else how many there were."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        coordinator, count, inside = os.getpid(), 0, str(folder)
+
+        def hook(event: str, arguments: tuple) -> None:
+            nonlocal count
+            if event in OPERATIONS and str(arguments[0]).startswith(inside):
+                count += 1
+                if count == at:
+                    os.kill(coordinator, signal.SIGKILL)
+                    signal.pause()  # a worker: it ends with its coordinator
+
+        sys.addaudithook(hook)
+        try:
+            federation.run(folder)
+            os.write(write, str(count).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        count = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return None
+    assert count, "the run failed instead of being killed"
+    return int(count)
+
+
+def outcome(run: Run, pool: np.ndarray) -> dict:
+    """Final models and everything a report shows, without the timing."""
+    result = run.result
+    for ask in result["asks"]:
+        del ask["seconds"], ask["silo_seconds"]
+    models = {}
+    for name, silo in run.silos.items():
+        learner = silo.learner
+        models[name] = (learner.predict_proba if learner.has_probabilities else learner.predict)(
+            pool
+        ).tolist()
+    left = {name: [e for e in run.audit(name) if not e.get("again")] for name in run.silos}
+    return {"result": result, "models": models, "left": left}
+
+
+@pytest.fixture
+def undisturbed(make, pool, tmp_path):
+    return outcome(make().run(tmp_path / "undisturbed"), pool)
+
+
+def points(make, tmp_path, workers, how_many):
+    total = run_until(make(workers), tmp_path / "count", None)
+    assert total > 100
+    return np.linspace(1, total, how_many).astype(int).tolist()
+
+
+def kill_and_resume(make, pool, tmp_path, undisturbed, workers, how_many):
+    for at in points(make, tmp_path, workers, how_many):
+        folder = tmp_path / f"at-{at}"
+        assert run_until(make(workers), folder, at) is None, f"was not killed at operation {at}"
+        assert not (folder / "run.json").exists() or Run(folder).status in ("running", "finished")
+        assert outcome(make(workers).run(folder), pool) == undisturbed, f"killed at operation {at}"
+        shutil.rmtree(folder)
+
+
+def test_killed_at_many_points_in_process(make, pool, tmp_path, undisturbed):
+    kill_and_resume(make, pool, tmp_path, undisturbed, workers=0, how_many=25)
+
+
+def test_killed_at_many_points_with_workers(make, pool, tmp_path, undisturbed):
+    kill_and_resume(make, pool, tmp_path, undisturbed, workers=2, how_many=8)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_killed_at_every_single_point(make, pool, tmp_path, undisturbed):
+    kill_and_resume(make, pool, tmp_path, undisturbed, workers=0, how_many=10**6)
+
+
+def test_killed_again_and_again(make, pool, tmp_path, undisturbed):
+    folder, deaths = tmp_path / "run", 0
+    while run_until(make(workers=deaths % 3), folder, at=60 + 5 * deaths) is None:
+        deaths += 1
+    assert deaths >= 5
+    assert outcome(make().run(folder), pool) == undisturbed
+
+
+def test_a_completed_step_is_not_repeated(make, tmp_path):
+    total = run_until(make(), tmp_path / "count", None)
+    assert run_until(make(), tmp_path / "run", int(total * 0.8)) is None
+    trained = sorted(path.parent.name for path in (tmp_path / "run/journal").glob("*/done.json"))
+    assert "00002-train" in trained
+    run = make().run(tmp_path / "run")
+    asked_again = [e["step"] for e in _after_resume(run) if e["event"] == "ask"]
+    assert "train" not in asked_again
+    assert asked_again
+
+
+def _after_resume(run: Run) -> list[dict]:
+    events = run.events()
+    place = max(i for i, event in enumerate(events) if event["event"] == "resume")
+    return events[place:]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="needs root to mount a small disk")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_full_disk_stops_the_run_and_more_space_lets_it_go_on(make, pool, tmp_path, undisturbed, workers):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("cannot mount a small disk here")
+    try:
+        federation = make(workers)
+        with pytest.raises(RunError, match="the disk is full; free some space, then resume the run"):
+            federation.run(disk / "run")
+        completed = len(list((disk / "run/journal").glob("*/done.json")))
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        run = make(workers).run(disk / "run")
+        assert outcome(run, pool) == undisturbed
+        assert completed >= 1
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

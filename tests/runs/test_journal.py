@@ -1,0 +1,116 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosilo.errors import RunError
+from cosilo.message import encode
+from cosilo.runs.files import append_line, mend_log, new_folder, read_lines, write, write_json
+from cosilo.runs.journal import Arrival, Failure, Journal, Replies
+
+BODY = encode({"votes": np.array([1, 2], np.int8)})
+
+
+def filled(tmp_path):
+    entry = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
+    entry.keep("a", BODY, Arrival(0.5, {}))
+    entry.keep("c", BODY, Arrival(0.7, {}))
+    entry.failures["b"] = Failure("lost", "silo 'b': gone")
+    return entry
+
+
+def test_a_closed_entry_is_read_back_as_it_was(tmp_path):
+    filled(tmp_path).close()
+    entry = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
+    assert entry.done
+    replies = Replies(entry)
+    assert list(replies) == ["a", "c"]
+    assert replies["c"]["votes"].tolist() == [1, 2]
+    assert replies.failures == {"b": Failure("lost", "silo 'b': gone")}
+    with pytest.raises(KeyError):
+        replies["b"]
+
+
+def test_replies_of_an_open_entry_are_kept_but_failures_are_asked_again(tmp_path):
+    filled(tmp_path)
+    entry = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
+    assert not entry.done
+    assert [name for name in entry.silos if entry.has(name)] == ["a", "c"]
+    assert entry.failures == {}
+
+
+def test_another_method_cannot_go_on_with_this_journal(tmp_path):
+    filled(tmp_path).close()
+    with pytest.raises(RunError, match="ask 1 was 'label', the method now asks for 'train'"):
+        Journal(tmp_path / "j").entry(1, "train", ["a", "b", "c"])
+    with pytest.raises(RunError, match="other silos"):
+        Journal(tmp_path / "j").entry(1, "label", ["a"])
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"silos": ["a", "b", "c"]}', "null"])
+def test_a_damaged_entry_is_named(tmp_path, content):
+    filled(tmp_path).close()
+    path = tmp_path / "j/00001-label/done.json"
+    path.write_text(content)
+    with pytest.raises(RunError, match=r"done\.json: is damaged"):
+        Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
+
+
+def test_a_damaged_reply_is_named(tmp_path):
+    entry = filled(tmp_path)
+    entry.close()
+    path = tmp_path / "j/00001-label/a.safetensors"
+    path.write_bytes(BODY[:-1])
+    with pytest.raises(RunError, match=r"a\.safetensors: is damaged"):
+        Replies(entry)["a"]
+    path.unlink()
+    with pytest.raises(RunError, match=r"a\.safetensors: is damaged"):
+        Replies(entry)["a"]
+
+
+def test_a_file_is_whole_or_the_one_before(tmp_path):
+    path = tmp_path / "x.json"
+    write_json(path, {"a": 1})
+
+    with pytest.raises(TypeError):
+        write_json(path, {"a": object()})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_appears_whole(tmp_path):
+    def fail_half_way():
+        with new_folder(tmp_path / "step") as folder:
+            (folder / "half").touch()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
+    assert not (tmp_path / "step").exists()
+    with new_folder(tmp_path / "step") as folder:  # what the failure left does not disturb
+        (folder / "all").touch()
+    assert [path.name for path in (tmp_path / "step").iterdir()] == ["all"]
+
+
+def test_a_log_survives_a_line_cut_short(tmp_path):
+    log = tmp_path / "log.jsonl"
+    append_line(log, {"a": 1})
+    with log.open("a") as file:
+        file.write('{"a": 2')
+    assert read_lines(log) == [{"a": 1}]
+    mend_log(log)
+    append_line(log, {"a": 3})
+    assert read_lines(log) == [{"a": 1}, {"a": 3}]
+
+
+def test_a_damaged_log_is_named(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"a": 1}\nnonsense\n')
+    with pytest.raises(RunError, match="line 2 is damaged"):
+        read_lines(log)
+
+
+def test_a_file_system_that_is_read_only_is_named():
+    with pytest.raises(RunError, match=r"/sys/x: writing is not allowed; .*completed steps are kept"):
+        write(Path("/sys/x"), b"x")

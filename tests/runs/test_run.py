@@ -1,0 +1,113 @@
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cosilo import CoFED, Local, Run
+from cosilo.errors import ConfigError, RunError
+from cosilo.runs.run import locked, new_folder_name, runs_in
+
+
+def test_a_finished_run_is_opened_not_repeated(tmp_path, federation):
+    first = federation(CoFED()).run(tmp_path / "run")
+    events = len(first.events())
+    again = federation(CoFED()).run(tmp_path / "run")
+    assert again.scores("federated") == first.scores("federated")
+    assert len(again.events()) == events
+    assert again.silos["tree"].predict([[0.0] * 64]).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [({"seed": 1}, "seed = 0, now it is 1"), ({}, "is a run with method")]
+)
+def test_a_directory_belongs_to_one_run(tmp_path, federation, change, words):
+    federation(CoFED()).run(tmp_path / "run")
+    with pytest.raises(RunError, match=words):
+        federation(CoFED() if change else Local(), **change).run(tmp_path / "run")
+
+
+def test_a_foreign_directory_is_left_alone(tmp_path, federation):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(RunError, match="is not empty and not a run"):
+        federation(CoFED()).run(tmp_path)
+
+
+def test_a_run_that_was_refused_can_be_mended_and_run(tmp_path, silos, pool):
+    from cosilo import Federation
+
+    with pytest.raises(RunError, match="does not share 'labels'"):
+        Federation(silos(shares=["metrics"]), pool).run(tmp_path / "run")
+    assert Run(tmp_path / "run").status == "refused"
+    run = Federation(silos(), pool).run(tmp_path / "run")
+    assert run.status == "finished"
+    # What left before is still in the log.
+    assert "failure" in run.audit("tree")[0]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"method": 1}', "\x00"])
+def test_a_damaged_run_is_named(tmp_path, content):
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(RunError, match=r"run\.json: is damaged"):
+        Run(tmp_path)
+
+
+def test_no_run_at_all(tmp_path):
+    with pytest.raises(RunError, match="is not a run directory"):
+        Run(tmp_path / "nothing")
+
+
+def test_an_unfinished_run_has_no_result(tmp_path):
+    about = {"method": {"use": "cofed"}, "seed": 0, "silos": ["a"], "status": "stopped", "created": "now"}
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    with pytest.raises(RunError, match="the run is stopped, not finished"):
+        Run(tmp_path).scores("local")
+
+
+def test_two_processes_do_not_work_on_one_run(tmp_path):
+    script = (
+        "import sys, time, pathlib; from cosilo.runs.run import locked\n"
+        f"with locked(pathlib.Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
+    )
+    other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout.readline() == b"in\n"
+        with (
+            pytest.raises(RunError, match=f"process {other.pid} is at work on this run"),
+            locked(tmp_path, 0.2),
+        ):
+            pass
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+    with locked(tmp_path, 5.0):
+        assert (tmp_path / ".lock").read_text() == str(os.getpid())
+
+
+def test_runs_are_listed_oldest_first_and_damaged_ones_passed_over(tmp_path, federation):
+    federation(Local()).run(tmp_path / "b")
+    time.sleep(1.1)  # the creation time has seconds
+    federation(Local()).run(tmp_path / "a")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/run.json").write_text("{")
+    assert [run.folder.name for run in runs_in(tmp_path)] == ["b", "a"]
+    assert new_folder_name(tmp_path, "local").name.endswith("-local-1")
+
+
+def test_duplicate_names(silos, pool):
+    from cosilo import Federation
+
+    with pytest.raises(ConfigError, match="2 silos are called 'tree'"):
+        Federation([*silos(), silos()[0]], pool)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"quorum": 2.0}, "quorum = 2"), ({"timeout": 0.0}, "timeout = 0"), ({"workers": -1}, "workers = -1")],
+)
+def test_settings_are_checked(federation, options, words):
+    with pytest.raises(ConfigError, match=words):
+        federation(CoFED(), **options)

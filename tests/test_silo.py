@@ -1,0 +1,179 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from cosilo import Silo
+from cosilo.errors import ConfigError, DataError, LearnerError
+
+X, Y = np.arange(40.0).reshape(20, 2), np.array(list("ab" * 10))
+
+
+class Spy:
+    """Remembers the instances of every training; always predicts the first class."""
+
+    seen: list[set[tuple[float, ...]]]
+
+    def fit(self, X, y):
+        Spy.seen.append({tuple(row) for row in X})
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+
+class Sure:
+    """The first feature is the probability of the first class."""
+
+    def fit(self, X, y):
+        pass
+
+    def predict(self, X):
+        return (X[:, 0] < 0.5).astype(int)
+
+    def predict_proba(self, X):
+        return np.stack([X[:, 0], 1 - X[:, 0]], axis=1)
+
+
+def silo(**options) -> Silo:
+    return Silo(
+        "a", *options.pop("data", (X, Y)), options.pop("learner", DecisionTreeClassifier()), **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"data": (X[:0], Y[:0])}, "data is empty"),
+        ({"data": (X, np.array(["a"] * 20))}, "all 20 instances are of class 'a'"),
+        ({"data": (X, np.array(["a"] * 20)), "task": ["a", "b"]}, "only class 'a' is in the training data"),
+        ({"data": (X, Y[:5])}, "20 instances but 5 labels"),
+        ({"data": (X * np.nan, Y)}, "NaN"),
+        ({"task": ["a", "c"]}, "label 'b' is outside the task {a, c}"),
+        ({"task": ["a", "a", "b"]}, "names class 'a' twice"),
+        ({"test": (X[:, :1], Y)}, r"test data is numbers of shape \(1,\)"),
+        ({"test": (X, np.array(["c"] * 20))}, "test data: label 'c' is outside"),
+        (
+            {"pool": np.zeros((3, 5))},
+            r"its pool is numbers of shape \(5,\); its data is numbers of shape \(2,\)",
+        ),
+        ({"pool": np.array([[1.0, np.nan]])}, "pool: instance 0 holds NaN"),
+    ],
+)
+def test_bad_data_is_refused_when_the_silo_is_made(options, words):
+    with pytest.raises(DataError, match=words) as error:
+        silo(**options)
+    assert str(error.value).startswith("silo 'a'")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"test": 1.5}, "test = 1.5"),
+        ({"validation": 0}, "validation = 0"),
+        ({"shares": ["label"]}, "shares 'label'; wants some of labels"),
+    ],
+)
+def test_bad_settings_are_refused(options, words):
+    with pytest.raises(ConfigError, match=words):
+        silo(**options)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "x" * 65])
+def test_names_are_safe_as_folder_names(name):
+    with pytest.raises(ConfigError, match="silo name"):
+        Silo(name, X, Y, DecisionTreeClassifier())
+
+
+def test_the_test_set_is_held_out_of_every_class_and_never_trained_on():
+    seen = Spy.seen = []
+    one = silo(learner=Spy(), test=0.3)
+    one.split(seed=1)
+    one.fit("local")
+    trained = seen[0]
+    assert len(trained) == 14
+    accuracy, instances = one.scores["local"]
+    assert (accuracy, instances) == (0.5, 6)  # three of each class; the spy always says the first
+    one.split(seed=1)
+    one.fit("again")
+    assert seen[1] == trained
+    one.split(seed=2)
+    one.fit("other")
+    assert seen[2] != trained
+
+
+def test_a_class_with_one_instance_stays_in_training():
+    labels = np.array(["a"] * 10 + ["b"] * 9 + ["rare"])
+    one = silo(data=(X, labels), test=0.5)
+    one.split(seed=0)
+    assert one.task.classes == ("a", "b", "rare")
+    one.fit("local")
+    assert "rare" in one.predict(X[-1:])
+
+
+def test_validation_data_is_the_same_every_time_and_holds_no_pseudo_label():
+    Spy.seen = []
+    one = silo(learner=Spy(), test=None, pool=X + 1000)
+    one.fit("local", validate=True)
+    one.fit("federated", pseudo=one.pool_examples(np.array([3]), np.array([0])), validate=True)
+    first, second = Spy.seen
+    assert len(first) == 16
+    assert second - first == {tuple(X[3] + 1000)}
+    assert one.validation_accuracy() == 0.5
+
+
+def test_without_test_data_there_is_no_score():
+    one = silo(test=None)
+    one.fit("local")
+    assert one.scores == {}
+    assert not one.has_test
+
+
+def test_the_margin_decides_who_abstains():
+    data = np.array([[0.9, 0], [0.65, 0], [0.6, 0], [0.1, 0]])
+    one = silo(data=(data, list("aabb")), learner=Sure(), test=None, pool=data)
+    one.fit("local")
+    assert one.label_pool(margin=0.0).tolist() == [0, 0, 0, 1]
+    # The lead is .8, .3, .2, .8 (0.65 − 0.35 is just above 0.3 in floats); it has to be more than the margin.
+    assert one.label_pool(margin=0.25).tolist() == [0, 0, -1, 1]
+    assert one.label_pool(margin=0.8).tolist() == [-1, -1, -1, -1]
+
+
+def test_the_silo_does_not_trust_the_coordinator():
+    one = silo(pool=X)
+    for index, label in [([20], [0]), ([-1], [0]), ([0], [2]), ([0], [-1]), ([0, 1], [0])]:
+        with pytest.raises(DataError, match="silo 'a': got pseudo-labels"):
+            one.pool_examples(np.array(index), np.array(label))
+
+
+def test_asked_too_early():
+    one = silo(pool=X)
+    with pytest.raises(LearnerError, match="before it was trained"):
+        one.label_pool()
+    with pytest.raises(DataError, match="has no pool"):
+        silo().label_pool()
+
+
+def test_a_fresh_silo_shares_data_but_not_what_was_learnt():
+    one = silo()
+    one.fit("local")
+    other = one.fresh()
+    assert one.trained
+    assert not other.trained
+    assert other.learner is not one.learner
+    assert other.scores == {}
+
+
+def test_text_and_frames_are_instances_too():
+    texts = ["red apple", "green pear", "fast car", "slow truck"] * 5
+    labels = ["fruit", "fruit", "vehicle", "vehicle"] * 5
+    reader = Silo("t", texts, labels, make_pipeline(TfidfVectorizer(), MultinomialNB()), pool=["red car"])
+    reader.fit("local")
+    assert reader.predict(["apple and pear", "truck"]).tolist() == ["fruit", "vehicle"]
+    frame = pd.DataFrame({"x": np.arange(20), "y": np.arange(20) % 3})
+    table = Silo("f", frame, Y, DecisionTreeClassifier(), pool=frame[["y", "x"]])
+    table.fit("local")
+    assert len(table.label_pool()) == 20
