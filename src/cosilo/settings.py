@@ -242,7 +242,7 @@ def validate(values: Mapping[str, Any], source: str) -> Settings:
 
 def explain(error: ValidationError, source: str, model: type[BaseModel], prefix: str = "") -> str:
     """A validation error as lines that name the source, the key, what it got and what it wants."""
-    lines = []
+    problems: dict[str, list[str]] = {}  # by key: a union has one for each of its members
     for problem in error.errors():
         path = [part for part in problem["loc"] if not _is_branch(part)]
         key = ".".join(map(str, [*([prefix] if prefix else []), *path]))
@@ -256,16 +256,18 @@ def explain(error: ValidationError, source: str, model: type[BaseModel], prefix:
             got = problem["input"]
             shown = "" if isinstance(got, dict | list | BaseModel) else f"got {got!r}; "
             text = f"{shown}wants {wants}"
-        line = f"{source}: {key}: {text}" if key else f"{source}: {text}"
-        if line not in lines:
-            lines.append(line)
-    return "\n".join(lines)
+            if key in problems:
+                text = f"or {wants}"
+        problems.setdefault(key, []).append(text)
+    return "\n".join(
+        f"{source}: {key + ': ' if key else ''}{' '.join(texts)}" for key, texts in problems.items()
+    )
 
 
 def _is_branch(part: Any) -> bool:
     """Whether a place in an error is pydantic's name for a member of a union, and not a key."""
-    names = {"superclasses", "dirichlet", "shards", "iid", "by_value"}
-    return isinstance(part, str) and (part in names or "[" in part or part in ("float", "int", "str", "bool"))
+    names = {"superclasses", "dirichlet", "shards", "iid", "by_value", "float", "int", "str", "bool"}
+    return isinstance(part, str) and (part in names or "[" in part or part.startswith("constrained-"))
 
 
 def _keys(model: Any, path: Sequence[Any]) -> list[str]:

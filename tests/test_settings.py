@@ -1,0 +1,184 @@
+"""Every mistake in a recipe is one line that names the file, the key, what it got and what it wants."""
+
+import numpy as np
+import pytest
+
+from cosilo import build, settings
+from cosilo.errors import ConfigError, CosiloError
+
+GOOD = """
+seed = 3
+[method]
+use = "cofed"
+alpha = 0.4
+[pool]
+path = "pool.csv"
+[defaults]
+label = "sick"
+learner = { use = "sklearn.tree.DecisionTreeClassifier", max_depth = 3 }
+[[silo]]
+name = "north"
+path = "north.csv"
+[[silo]]
+name = "south"
+path = "south.csv"
+learner = { use = "sklearn.naive_bayes.GaussianNB" }
+test = 0.5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("north", "south"):
+        rows = [
+            f"{rng.integers(20, 90)},{rng.choice(['cook', 'nurse'])},{'yes' if i % 3 else 'no'}"
+            for i in range(40)
+        ]
+        (tmp_path / f"{name}.csv").write_text("age,job,sick\n" + "\n".join(rows) + "\n")
+    (tmp_path / "pool.csv").write_text("age,job\n" + "\n".join(f"{age},cook" for age in range(30, 60)) + "\n")
+    return tmp_path
+
+
+def make(folder, text=GOOD, overrides=()):
+    path = folder / "recipe.toml"
+    path.write_text(text)
+    return build.federation(settings.read(path, overrides), build.Source("recipe.toml", folder))
+
+
+def test_a_recipe_becomes_a_federation(folder):
+    federation = make(folder)
+    assert [silo.name for silo in federation.silos] == ["north", "south"]
+    assert federation.method.alpha == 0.4
+    assert federation.seed == 3
+    assert federation.silos[0].learner.name == "Pipeline"  # columns of words are encoded
+    assert federation.check() == []
+    run = federation.run(folder / "run")
+    assert sorted(run.relative()) == ["north", "south"]
+
+
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        ("method.alpha=1.5", "recipe.toml: method.alpha: got 1.5; wants less than or equal to 1"),
+        ("method.alfa=1", "recipe.toml: method.alfa: there is no such key (did you mean 'alpha'?)"),
+        ("method.use=cofd", "recipe.toml: method.use: there is no method 'cofd' (did you mean 'cofed'?)"),
+        ("method.use=os.path.join", "recipe.toml: method.use: os.path.join is not a method"),
+        ("seed=minus", "recipe.toml: seed: got 'minus'; wants a valid integer"),
+        ("sede=1", "recipe.toml: sede: there is no such key (did you mean 'seed'?)"),
+        ("silo.north.labl=x", "recipe.toml: silo.0.labl: there is no such key (did you mean 'label'?)"),
+        ("silo.east.label=x", "--set silo.east.label=x: there is no 'east'"),
+        ("silo.0.test=7", "recipe.toml: silo.0.test: got 7; wants less than 1 or False"),
+        ("silo.0.path=nrth.csv", "nrth.csv"),
+        ("silo.0.label=age2", "age2"),
+        (
+            "silo.0.learner.use=sklearn.tree.DecisionTree",
+            "recipe.toml: silo.0.learner.use: 'sklearn.tree' has no",
+        ),
+        ("silo.0.learner.use=nowhere.Thing", "recipe.toml: silo.0.learner.use: cannot import 'nowhere'"),
+        ("silo.0.learner.use=Tree", "wants an import path"),
+        (
+            "defaults.learner.deep=3",
+            "recipe.toml: silo.0.learner: sklearn.tree.DecisionTreeClassifier does not take",
+        ),
+        ('silo.0.shares=["label"]', "silo 'north': shares 'label'; wants some of labels"),
+        ('silo.0.task=["yes","maybe"]', "silo 'north', data: label 'no' is outside the task"),
+        ("pool.rest=true", "recipe.toml: pool: wants one of path, dataset or rest = true"),
+        ("pool.path=nothing.csv", "nothing.csv"),
+        ("pool.size=1000", "recipe.toml: pool.size: got 1000; there are 30 instances"),
+        ("nonsense", "--set nonsense: wants key=value"),
+        ("seed.inner=1", "--set seed.inner=1: 'seed' is 3 and has nothing inside"),
+        ("quorum=3", "recipe.toml: quorum: got 3; wants less than or equal to 1"),
+    ],
+)
+def test_a_mistake_is_one_line(folder, override, line):
+    with pytest.raises(CosiloError) as error:
+        make(folder, overrides=[override])
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_several_mistakes_are_several_lines(folder):
+    with pytest.raises(ConfigError) as error:
+        make(folder, overrides=["seed=-1", "workers=no", "silo.0.test=2"])
+    lines = str(error.value).splitlines()
+    assert len(lines) >= 3
+    assert all(line.startswith("recipe.toml: ") for line in lines)
+
+
+def test_every_silo_with_a_problem_is_named(folder):
+    with pytest.raises(CosiloError) as error:
+        make(folder, overrides=["silo.0.path=x.csv", "silo.1.label=nothing"])
+    assert ["'north'" in line or "'south'" in line for line in str(error.value).splitlines()] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("seed = ", "is not TOML"),
+        ("", "either [[silo]] tables or one [simulation]"),
+        ("[[silo]]\nname = 'a'", "recipe.toml: silo.0.path: is missing"),
+        ("silo = 3", "recipe.toml: silo: got 3; wants a valid list"),
+        ("[simulation]\ndataset = 'digits'", "recipe.toml: simulation.split: is missing"),
+    ],
+)
+def test_an_incomplete_recipe(folder, text, line):
+    with pytest.raises(ConfigError) as error:
+        make(folder, text)
+    assert line in str(error.value)
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(ConfigError, match="there is no such file"):
+        settings.read(tmp_path / "no.toml")
+    with pytest.raises(ConfigError, match="is a folder"):
+        settings.read(tmp_path)
+
+
+SIMULATION = """
+[method]
+use = "local"
+[simulation]
+dataset = "digits"
+learners = [{ use = "sklearn.naive_bayes.GaussianNB" }, { use = "sklearn.tree.DecisionTreeClassifier" }]
+"""
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        '{ use = "superclasses", silos = 4, classes = [3, 4], per_class = 10 }',
+        '{ use = "dirichlet", silos = 4, concentration = 1.0 }',
+        '{ use = "shards", silos = 4, per_silo = 2 }',
+        '{ use = "iid", silos = 4, size = 50 }',
+    ],
+)
+def test_simulations_are_cut_from_a_dataset_without_overlap(folder, split):
+    federation = make(folder, SIMULATION + f"split = {split}")
+    assert len(federation.silos) == 4
+    assert [silo.learner.name for silo in federation.silos] == ["GaussianNB", "DecisionTreeClassifier"] * 2
+    for silo in federation.silos:
+        X, y = silo._test
+        assert len(X) == len(y) > 0
+        assert set(np.unique(y)) <= set(range(len(silo.task)))
+
+
+def test_a_misspelt_split(folder):
+    with pytest.raises(ConfigError, match=r"recipe\.toml: simulation\.split: .*superclasses"):
+        make(folder, SIMULATION + 'split = { use = "superclass", silos = 4 }')
+    with pytest.raises(
+        ConfigError, match=r"simulation\.split\.silo: there is no such key \(did you mean 'silos'"
+    ):
+        make(folder, SIMULATION + 'split = { use = "iid", silo = 4, silos = 3 }')
+
+
+def test_the_rest_is_what_no_silo_got(folder):
+    text = (
+        SIMULATION.replace("local", "cofed")
+        + 'split = { use = "iid", silos = 4, size = 50 }\n[pool]\nrest = true\n'
+    )
+    federation = make(folder, text)
+    assert len(federation.pool) == 1297 - 200
+    got = {row.tobytes() for silo in federation.silos for row in silo._all[0]}
+    # A few digits of the dataset are equal to the pixel, so the sets may touch, but no more than that.
+    assert len([row for row in federation.pool if row.tobytes() in got]) <= 2
