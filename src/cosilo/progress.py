@@ -20,23 +20,26 @@ class Advance(Protocol):
 
 
 @contextmanager
-def bar(label: str, total: int) -> Iterator[Advance]:
-    """A bar for `total` things of which the body reports each.
+def bar(label: str, total: int | None) -> Iterator[Advance]:
+    """A bar for `total` things (None: nobody knows how many) of which the body reports each.
 
     >>> with bar("training", 2) as advance:
     ...     advance()
     ...     advance()
     """
+    if not sys.stderr.isatty():
+        yield lambda by=1: None
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     progress = Progress(*columns, console=Console(stderr=True), transient=True)
     task = progress.add_task(label, total=total)
     # A timer, because the first of the things may take minutes and would report nothing until then.
     timer = threading.Timer(PATIENCE, progress.start)
     timer.daemon = True
-    if sys.stderr.isatty():
-        timer.start()
+    timer.start()
     try:
         yield lambda by=1: progress.advance(task, by)
     finally:
         timer.cancel()
-        progress.stop()
+        if progress.live.is_started:
+            progress.stop()

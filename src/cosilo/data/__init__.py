@@ -1,0 +1,20 @@
+"""Data: named datasets, a silo's own files, and splits between silos."""
+
+from cosilo.data.dataset import Dataset
+from cosilo.data.datasets import DATASETS, load
+from cosilo.data.files import Table, read
+from cosilo.data.splits import Split, by_value, dirichlet, iid, shards, superclasses
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Split",
+    "Table",
+    "by_value",
+    "dirichlet",
+    "iid",
+    "load",
+    "read",
+    "shards",
+    "superclasses",
+]

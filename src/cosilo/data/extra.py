@@ -1,0 +1,21 @@
+"""Modules of the `data` extra: imported when they are needed, so that `import cosilo.data` stays cheap."""
+
+import importlib
+from typing import Any
+
+from cosilo.errors import DataError
+
+
+def needs(module: str, purpose: str) -> Any:
+    """The module, or an error that says what to install.
+
+    >>> needs("json", "reading JSON").loads("3")
+    3
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = "pillow" if module.startswith("PIL") else module.partition(".")[0]
+        raise DataError(
+            f'{purpose} needs {package}, which cannot be imported: pip install "cosilo[data]"'
+        ) from error
