@@ -69,5 +69,3 @@ def real_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("COSILO_DATA does not point at a folder with the real datasets")
     return Path(folder)
-
-

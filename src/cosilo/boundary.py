@@ -94,7 +94,11 @@ class Boundary:
 
     def _fail(self, ask: Ask, error: Exception) -> Failure:
         # The text of a foreign exception may quote private data: it stays in the silo's own log.
-        self._record.log(f"ask {ask.number} ({ask.step}):\n{''.join(traceback.format_exception(error))}")
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        story = "".join(traceback.format_exception(error))
+        self._record.log(f"ask {ask.number} ({ask.step}):\n{story}{type(cause).__name__}: {_one_line(cause)}")
         prefix = f"silo {self.silo.name!r}"
         text = str(error) if isinstance(error, CosiloError) else f"{ask.step} raised {type(error).__name__}"
         if not text.startswith(prefix):
@@ -103,3 +107,7 @@ class Boundary:
         self._record.audit_failure(ask.number, ask.step, text)
         self._record.restore(self.silo)
         return Failure(kinds.get(type(error), "error"), text)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

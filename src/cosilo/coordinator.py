@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from cosilo.engines.base import Answer, Engine
 from cosilo.errors import BadMessage, ConfigError, RunError
 from cosilo.message import Expected, Message, check, decode, encode
@@ -35,10 +37,13 @@ class Silos:
         journal: Journal,
         events: Events,
         *,
+        seed: int = 0,
         quorum: float = 0.5,
         timeout: float | None = None,
     ) -> None:
         self.names = list(names)
+        #: The coordinator's own source of chance: a method that draws from it can be replayed.
+        self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._steps = method.steps()
         self._engine = engine
         self._journal = journal

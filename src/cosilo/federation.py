@@ -157,6 +157,7 @@ class Federation:
             engine,
             journal,
             events,
+            seed=self.seed,
             quorum=self.quorum,
             timeout=self.timeout,
         )

@@ -14,6 +14,7 @@ from cosilo.learners import Learner, as_learner
 from cosilo.learners.base import Codes
 from cosilo.message import KINDS, Value
 from cosilo.task import Task, class_names, in_order
+from cosilo.voting import vote_dtype
 
 Examples = tuple[Instances, Codes]
 
@@ -254,7 +255,7 @@ class Silo:
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
         """One code per pool instance; −1 where the two most likely classes are within `margin`."""
         pool = self._need_pool()
-        small = np.dtype(np.int8 if len(self.task) <= 127 else np.int32)
+        small = vote_dtype(len(self.task))
         if margin <= 0:
             return self._predict(pool).astype(small)
         self._need_model()

@@ -1,6 +1,6 @@
 """Tasks: the classes of one silo, by name. The vocabulary is the union of all tasks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import DataError
+from cosilo.wording import listing
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Task:
         if strangers:
             count = int(np.isin(names, strangers).sum())
             raise DataError(
-                f"{where}: label {strangers[0]!r} is outside the task {brief(self.classes)} "
+                f"{where}: label {strangers[0]!r} is outside the task {{{listing(self.classes)}}} "
                 f"({count} such instances); drop them or add the class to the task"
             )
         codes = np.array([self._places[str(name)] for name in distinct], dtype=np.int64)
@@ -56,9 +57,9 @@ class Task:
         names: NDArray[np.str_] = np.array(self.classes)[codes]
         return names
 
-    def codes_in(self, vocabulary: "Task") -> NDArray[np.int64]:
+    def codes_in(self, vocabulary: "Task") -> list[int]:
         """Where each class of this task stands in the vocabulary."""
-        return np.array([vocabulary._places[name] for name in self.classes], dtype=np.int64)
+        return [vocabulary._places[name] for name in self.classes]
 
 
 def class_names(labels: Any) -> NDArray[np.str_]:
@@ -92,9 +93,3 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 def vocabulary(tasks: Iterable[Task]) -> Task:
     """The union of all tasks (eq. 15 of CoFED)."""
     return Task(in_order(name for task in tasks for name in task.classes))
-
-
-def brief(names: Sequence[str], most: int = 8) -> str:
-    """Names for an error line, cut where there are many."""
-    shown = ", ".join(map(str, names[:most]))
-    return "{" + shown + (f", … {len(names)} in all" if len(names) > most else "") + "}"

@@ -22,8 +22,9 @@ from pydantic import Field
 from cosilo.errors import ConfigError, LearnerError
 from cosilo.message import Message
 from cosilo.methods.base import Method, step
-from cosilo.task import Task, brief
-from cosilo.voting import Elected, agreement, elect
+from cosilo.task import Task
+from cosilo.voting import Elected, agreement, elect, vote_dtype
+from cosilo.wording import listing
 
 if TYPE_CHECKING:
     from cosilo.coordinator import Silos
@@ -165,11 +166,12 @@ class CoFED(Method):
     def check(self, tasks: Mapping[str, Task]) -> None:
         """Every task has to share a class with another one (eq. 2), and given weights have to fit."""
         for name, task in tasks.items():
-            others = {c for other, theirs in tasks.items() if other != name for c in theirs.classes}
+            others = {c for other, task_ in tasks.items() if other != name for c in task_.classes}
             if not others & set(task.classes):
+                mine, theirs = listing(task.classes), listing(sorted(others))
                 raise ConfigError(
-                    f"silo {name!r}: its task {brief(task.classes)} shares no class with any other silo's "
-                    f"{brief(sorted(others))}; CoFED can teach it nothing: leave it out or rename its classes"
+                    f"silo {name!r}: its task {{{mine}}} shares no class with any other silo's {{{theirs}}}; "
+                    "CoFED can teach it nothing: leave it out or rename its classes"
                 )
         if isinstance(self.weights, dict) and set(self.weights) != set(tasks):
             odd = sorted(set(self.weights) ^ set(tasks))
@@ -180,10 +182,9 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _translate(votes: Any, codes: NDArray[np.int64]) -> NDArray[np.signedinteger[Any]]:
+def _translate(votes: Any, codes: list[int]) -> NDArray[np.signedinteger[Any]]:
     """Votes in a silo's own codes as votes in the vocabulary's; −1 stays −1."""
-    small = np.int8 if codes.max() <= 127 else np.int32
-    table = np.append(codes, -1).astype(small)  # index −1 is the last place
+    table = np.array([*codes, -1], vote_dtype(max(codes) + 1))  # index −1 is the last place
     translated: NDArray[np.signedinteger[Any]] = table[votes]
     return translated
 

@@ -1,0 +1,206 @@
+"""Whole commands, as a person types them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosilo import Run
+from cosilo.cli import main
+
+COSILO = str(Path(sys.executable).with_name("cosilo"))
+
+RECIPE = """
+[method]
+use = "cofed"
+alpha = 0.4
+[pool]
+path = "pool.csv"
+[defaults]
+label = "sick"
+learner = { use = "sklearn.tree.DecisionTreeClassifier" }
+[[silo]]
+name = "north"
+path = "north.csv"
+[[silo]]
+name = "south"
+path = "south.csv"
+learner = { use = "sklearn.neural_network.MLPClassifier", max_iter = 50 }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    for name in ("north", "south", "pool"):
+        rows = []
+        for _ in range(60):
+            age, job = rng.integers(20, 90), rng.choice(["cook", "nurse"])
+            rows.append(f"{age},{job},{'yes' if age + rng.integers(20) > 60 else 'no'}")
+        (tmp_path / f"{name}.csv").write_text("age,job,sick\n" + "\n".join(rows) + "\n")
+    pool = (tmp_path / "pool.csv").read_text().splitlines()
+    (tmp_path / "pool.csv").write_text("\n".join(line.rsplit(",", 1)[0] for line in pool) + "\n")
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cosilo(monkeypatch, capsys):
+    """Run a command in this process; gives exit code, output and errors."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["cosilo", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        output = capsys.readouterr()
+        return int(stop.value.code or 0), output.out, output.err
+
+    return run
+
+
+def test_run_check_runs_report_resume(folder, cosilo):
+    code, output, _ = cosilo("check", "recipe.toml")
+    assert code == 0
+    assert "ready to run" in output
+    assert not (folder / "runs").exists()  # checking leaves nothing behind
+
+    code, output, _ = cosilo("run", "recipe.toml", "--set", "method.alpha=0.5", "--dir", "first")
+    assert code == 0
+    assert "mean relative accuracy" in output
+    assert "north" in output
+    run = Run(folder / "first")
+    assert run.about["method"]["alpha"] == 0.5
+    page = folder / "first/report.html"
+    assert page.stat().st_size < 2_000_000
+
+    page.unlink()
+    assert cosilo("report", "first")[0] == 0
+    assert page.exists()
+
+    code, output, _ = cosilo("runs", ".")
+    assert "first" in output
+    assert "finished" in output
+    code, output, _ = cosilo("resume", "first")
+    assert code == 0
+    assert "finished already" in output
+
+
+def test_methods_say_what_has_to_be_shared(cosilo):
+    code, output, _ = cosilo("methods")
+    assert code == 0
+    assert "labels (step 'label', field 'votes')" in output
+    assert "alpha = 0.3" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "recpie.toml"], "error: recpie.toml: there is no such file"),
+        (["run", "recipe.toml", "--set", "method.alpha=2"], "error: recipe.toml: method.alpha: got 2; wants"),
+        (["check", "recipe.toml", "--set", "silo.north.label=ill"], "ill"),
+        (
+            [
+                "check",
+                "recipe.toml",
+                "--set",
+                "method.margin=0.2",
+                "--set",
+                "silo.1.learner={use='sklearn.svm.LinearSVC'}",
+            ],
+            "silo 'south': LinearSVC has no predict_proba, so it cannot abstain; set margin = 0",
+        ),
+        (
+            ["check", "recipe.toml", "--set", 'silo.1.shares=["metrics"]'],
+            "silo 'south': does not share 'labels'",
+        ),
+        (["report", "nowhere"], "error: nowhere: is not a run directory"),
+        (["resume", "."], "error: .: is not a run directory"),
+        (["rnu"], "No such command"),
+        (["run"], "Missing argument"),
+        (["run", "recipe.toml", "--sat", "x=1"], "No such option"),
+    ],
+)
+def test_a_mistake_is_one_line_and_no_traceback(folder, cosilo, arguments, line):
+    code, output, errors = cosilo(*arguments)
+    assert code == 2
+    assert output == ""
+    assert line in errors
+    assert len(errors.strip().splitlines()) == 1
+
+
+def test_a_silo_whose_task_overlaps_nobodys_is_found_by_check(folder, cosilo):
+    text = (folder / "south.csv").read_text().replace("yes", "ja").replace("no", "nein")
+    (folder / "south.csv").write_text(text)
+    code, _, errors = cosilo("check", "recipe.toml")
+    assert code == 2
+    assert "silo 'north': its task {no, yes} shares no class with any other" in errors
+
+
+def test_a_learner_that_raises_is_explained_to_its_owner(folder, cosilo):
+    (folder / "recipe.toml").write_text(
+        RECIPE.replace("max_iter = 50", "hidden_layer_sizes = -3").replace("[defaults]", "[defaults]\n")
+    )
+    code, _, errors = cosilo("run", "recipe.toml", "--set", "quorum=1", "--dir", "run")
+    assert code == 2
+    assert "silo 'south': MLPClassifier.fit raised InvalidParameterError" in errors
+    assert "hidden_layer_sizes" in errors  # the reason, from the silo's own log
+    assert "hidden_layer_sizes" not in (folder / "run/events.jsonl").read_text()
+
+
+def test_a_run_of_python_cannot_be_resumed_from_the_command_line(folder, cosilo, federation):
+    federation().run(folder / "run")
+    code, _, errors = cosilo("resume", "run")
+    assert code == 2
+    assert "was started from Python" in errors
+
+
+def strip(run: Run) -> dict:
+    result = run.result
+    for ask in result["asks"]:
+        del ask["seconds"], ask["silo_seconds"]
+    return result
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_in_the_middle_and_resumed(folder, how):
+    subprocess.run([COSILO, "run", "recipe.toml", "--dir", "whole"], check=True, capture_output=True)
+    command = [COSILO, "run", "recipe.toml", "--dir", "cut", "--set", "workers=2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_for((folder / "cut/journal/00002-train").exists)
+    process.send_signal(how)
+    errors = process.communicate(timeout=60)[1]
+    if how == signal.SIGINT:
+        assert "stopped; completed steps are kept: cosilo resume cut" in errors
+        assert "Traceback" not in errors
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    resumed = [COSILO, "resume", "../cut"]  # from another folder: the recipe's paths still hold
+    subprocess.run(resumed, check=True, capture_output=True, cwd=elsewhere)
+    assert strip(Run(folder / "cut")) == strip(Run(folder / "whole"))
+
+
+def test_the_demo(folder):
+    environment = {**os.environ, "COLUMNS": "120"}
+    done = subprocess.run([COSILO, "demo"], capture_output=True, text=True, env=environment, check=True)
+    (run,) = (folder / "runs").iterdir()
+    assert f"report: {run}/report.html" in done.stdout
+    result = Run(run)
+    assert len(result.about["silos"]) == 8
+    assert len({tuple(task) for task in result.result["tasks"].values()}) > 1
+    assert done.stderr == ""
+    assert json.loads((run / "recipe.json").read_text())["source"] == "demo.toml"
