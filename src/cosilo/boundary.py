@@ -1,6 +1,5 @@
 """A silo's boundary: every ask comes in here and every reply goes out here, on every engine."""
 
-import random
 import traceback
 import warnings
 from dataclasses import dataclass
@@ -63,8 +62,6 @@ class Boundary:
     def _compute(self, ask: Ask) -> bytes:
         step = self._allowed(ask.step)
         self.silo.seed = seed_for(self._seed, self.silo.name, ask.number)
-        random.seed(self.silo.seed)
-        np.random.seed(self.silo.seed)  # noqa: NPY002 (a user's learner may draw from it)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             message = step.run(self.method, self.silo, **decode(ask.body)) or {}

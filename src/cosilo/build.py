@@ -139,6 +139,7 @@ def _network(build: Any, settings: LearnerSettings, where: str) -> Any:
     def module(input_shape: tuple[int, ...], n_classes: int) -> Any:
         return build(input_shape=input_shape, n_classes=n_classes, **arguments)
 
+    module.__name__ = getattr(build, "__name__", "module")
     return Network(module, recipes["recipe"] or Recipe(), recipes["update"])
 
 

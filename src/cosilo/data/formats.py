@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cosilo.data.extra import needs
 from cosilo.data.images import decode
 from cosilo.errors import DataError
+from cosilo.progress import bar
 from cosilo.wording import cause, listing
 
 ADULT_COLUMNS = (

@@ -38,6 +38,8 @@ class LocalEngine:
             self._threads = OneThread()
             self._boundaries = {s.name: Boundary(s, method, seed, folder / s.name) for s in self._silos}
             return
+        for silo in self._silos:
+            silo.learner.preload()
         for place in range(self._count):
             owned = self._silos[place :: self._count]
             self._workers.append(Worker(owned, method, seed, folder))

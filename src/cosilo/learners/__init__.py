@@ -1,0 +1,22 @@
+"""Learners: the black boxes of the silos. Each adapter is imported when it is first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cosilo.learners.base import Learner, as_learner
+
+if TYPE_CHECKING:
+    from cosilo.learners.estimator import Estimator
+    from cosilo.learners.network import Network
+    from cosilo.learners.recipe import Recipe
+
+__all__ = ["Estimator", "Learner", "Network", "Recipe", "as_learner"]
+
+#: Where the names live that cost an import of scikit-learn, torch or pydantic.
+_LAZY = {"Estimator": "estimator", "Network": "network", "Recipe": "recipe"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

@@ -1,0 +1,208 @@
+"""What a silo asks of its learner, whatever is inside the black box, and what all adapters share."""
+
+import json
+import random
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cosilo.errors import LearnerError
+from cosilo.instances import Instances
+
+Codes = NDArray[np.int64]
+
+#: The global random states belong to the whole process: two threads that seed them spoil each other's run.
+_GLOBAL_RANDOM = threading.RLock()
+
+
+class MissingExtra(LearnerError, ImportError):
+    """A learner needs a package that is not installed; the line says which extra brings it."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A classifier that a silo can train, question, save and load.
+
+    Labels are codes 0 … k−1 into the silo's task. Two adapters implement this: `Estimator` for anything
+    with `fit` and `predict`, `Network` for torch modules.
+    """
+
+    #: Whether update training may go on from the weights of the last training.
+    can_warm_start: bool
+    #: Whether `predict_proba` may be called.
+    has_probabilities: bool
+    #: Whether `fit` takes `balanced=True`.
+    can_balance: bool
+    #: Whether update training goes on from the last weights when nobody says otherwise.
+    warm_starts_by_default: bool
+    #: Whether update training weighs classes when nobody says otherwise.
+    balances_by_default: bool
+    #: Whether `fit` makes use of a validation set (early stopping).
+    wants_validation: bool
+
+    @property
+    def name(self) -> str:
+        """What the black box is called in errors and on the silo's own pages."""
+
+    def fit(
+        self,
+        X: Instances,
+        y: Codes,
+        *,
+        n_classes: int,
+        seed: int,
+        update: bool = False,
+        warm: bool = False,
+        balanced: bool | None = None,
+        validation: tuple[Instances, Codes] | None = None,
+    ) -> None:
+        """Train on (X, y).
+
+        `update` says that this is update training, which may have a recipe of its own; `warm` goes on
+        from what was learnt before; `balanced` weighs each sample by 1/count of its class, scaled to mean 1
+        over the samples (None: as the learner prefers).
+        """
+
+    def predict(self, X: Instances) -> Codes:
+        """One code per instance."""
+
+    def predict_proba(self, X: Instances) -> NDArray[np.float64]:
+        """Probabilities, shape (n, n_classes), columns in the order of the codes."""
+
+    def preload(self) -> None:
+        """Import what training and saving will need; called once, before worker processes are forked."""
+
+    def save(self, folder: Path) -> None:
+        """Write what was learnt into `folder`, without pickle."""
+
+    def load(self, folder: Path) -> None:
+        """Read what `save` wrote."""
+
+
+def balanced_weights(y: Codes, n_classes: int) -> NDArray[np.float64]:
+    """1/count of each sample's class, scaled so that the weights of all samples have mean 1.
+
+    >>> balanced_weights(np.array([0, 0, 0, 1]), 3)
+    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
+    """
+    counts = np.bincount(y, minlength=n_classes)
+    per_class = np.divide(1.0, counts, out=np.zeros(n_classes), where=counts > 0)
+    weights = per_class[y]
+    return weights / weights.mean() if len(y) else weights
+
+
+@contextmanager
+def seeded(seed: int) -> Generator[None]:
+    """Inside, the global random states of Python, numpy and torch depend on `seed` alone; then they return.
+
+    Code that cosilo did not write draws from them. Torch takes part only if somebody has imported it. One
+    thread at a time: parallel silos are processes.
+
+    >>> with seeded(7):
+    ...     first = random.random(), np.random.random()
+    >>> with seeded(7):
+    ...     first == (random.random(), np.random.random())
+    True
+    """
+    seed, torch = int(seed), sys.modules.get("torch")
+    with _GLOBAL_RANDOM:
+        python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        try:
+            with _torch_seeded(torch, seed) if torch else nullcontext():
+                yield
+        finally:
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)  # noqa: NPY002
+
+
+@contextmanager
+def _torch_seeded(torch: Any, seed: int) -> Generator[None]:
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed % 2**63)
+        yield
+
+
+@contextmanager
+def black_box(name: str, method: str) -> Generator[None]:
+    """Turn whatever the black box raises into one line that may leave the silo.
+
+    The line names the kind of error and never its text, which may quote private data; the original stays
+    the cause, for the silo's own log.
+    """
+    try:
+        yield
+    except LearnerError:
+        raise
+    except Exception as error:
+        raise LearnerError(f"{name}.{method} raised {type(error).__name__}") from error
+
+
+def untrained(name: str) -> LearnerError:
+    """The error of a learner that is questioned, saved or warm-started before it has learnt anything."""
+    return LearnerError(f"{name} has learnt nothing yet; call fit or load first")
+
+
+def columns_of(X: Instances) -> list[Any] | None:
+    """The names of a data frame's columns, in order; None for arrays."""
+    return X.columns.tolist() if isinstance(X, pd.DataFrame) else None
+
+
+def in_order(X: Instances, columns: list[Any] | None, name: str) -> Instances:
+    """A data frame with the columns that were learnt, in that order; arrays as they are.
+
+    Frames with the same columns in another order are the same instances to cosilo, not to a learner.
+    """
+    if columns is None or not isinstance(X, pd.DataFrame) or columns == columns_of(X):
+        return X
+    missing = [str(column) for column in columns if column not in X.columns]
+    if missing:
+        raise LearnerError(f"{name} learnt from a column {missing[0]!r} that these instances do not have")
+    return X[columns]
+
+
+def write_card(folder: Path, name: str, card: dict[str, Any]) -> None:
+    """Write what an adapter must know to load again as `learner.json`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "learner.json").write_text(json.dumps({"learner": name, **card}) + "\n", encoding="utf-8")
+
+
+def read_card(folder: Path, name: str, wanted: dict[str, type]) -> dict[str, Any]:
+    """Read `learner.json`; every field in `wanted` is there and of its type, or a LearnerError says which."""
+    path = folder / "learner.json"
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LearnerError(f"{name}: no learner.json in {folder}; wants a folder written by save") from None
+    except (OSError, ValueError) as error:
+        raise LearnerError(f"{name}: {path} cannot be read: {type(error).__name__}") from error
+    if not isinstance(card, dict) or card.get("learner") != name:
+        found = card.get("learner") if isinstance(card, dict) else type(card).__name__
+        raise LearnerError(f"{path} belongs to {found!r}; wants {name!r}")
+    for field, kind in wanted.items():
+        if type(card.get(field)) is not kind:
+            raise LearnerError(f"{path}: {field} is {card.get(field)!r}; wants {kind.__name__}")
+    return card
+
+
+def as_learner(thing: Any) -> Learner:
+    """Turn what a user hands over into a learner: an adapter, a torch module, or a fit/predict object."""
+    if isinstance(thing, Learner):
+        return thing
+    kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(thing).__mro__}
+    if "torch.nn.modules.module.Module" in kinds:
+        from cosilo.learners.network import Network
+
+        return Network(thing)
+    from cosilo.learners.estimator import Estimator
+
+    return Estimator(thing)

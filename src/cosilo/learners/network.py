@@ -1,0 +1,213 @@
+"""The adapter for torch modules: a training recipe around an `nn.Module`."""
+
+import copy
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.errors import LearnerError
+from cosilo.instances import Instances, blocks
+from cosilo.learners.base import (
+    Codes,
+    balanced_weights,
+    black_box,
+    columns_of,
+    in_order,
+    read_card,
+    seeded,
+    untrained,
+    write_card,
+)
+from cosilo.learners.recipe import Recipe
+from cosilo.learners.training import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown, train
+
+# training has said it in one line if torch is missing
+import torch  # isort: skip
+from safetensors import SafetensorError  # isort: skip
+from safetensors.torch import load_model, save_model  # isort: skip
+from torch import Tensor, nn  # isort: skip
+
+#: Builds a network for instances of a shape (without the first axis; images: channels, height, width).
+Builder: TypeAlias = Callable[[tuple[int, ...], int], nn.Module]
+
+
+class Network:
+    """A torch module as a learner.
+
+    `module` is an `nn.Module` whose weights are where every cold training starts, or a builder
+    `(input_shape, n_classes) -> nn.Module` that is called with the seed set. Update training follows
+    `update`; without one, `recipe` with batches of 1000 and class-weighted loss.
+
+    Images are (n, height, width) or (n, height, width, channels) and reach the module with channels first;
+    bytes (uint8) are scaled to [−1, 1], everything else becomes float32 as it is.
+
+    >>> net = Network(lambda shape, k: nn.Linear(shape[0], k), Recipe(lr=0.1))
+    >>> net.fit(np.array([[-1.0], [1.0]]), np.array([0, 1]), n_classes=2, seed=1)
+    >>> net.predict(np.array([[-2.0], [2.0]]))
+    array([0, 1])
+    """
+
+    can_warm_start = True
+    warm_starts_by_default = True
+    has_probabilities = True
+    can_balance = True
+
+    def __init__(
+        self, module: nn.Module | Builder, recipe: Recipe | None = None, update: Recipe | None = None
+    ) -> None:
+        if not callable(module):
+            raise LearnerError(f"got {type(module).__name__}; wants an nn.Module or (shape, classes) -> one")
+        is_module = isinstance(module, nn.Module)
+        self.name: str = type(module).__name__ if is_module else getattr(module, "__name__", "Network")
+        self.module = module
+        self.recipe = recipe or Recipe()
+        self.update = update or self.recipe.model_copy(update={"batch": 1000, "balanced": True})
+        self.balances_by_default = self.update.balanced
+        self.wants_validation = self.recipe.patience is not None or self.update.patience is not None
+        self.module_: nn.Module | None = None
+        self.n_classes_: int
+        self.seed_: int
+        self.input_shape_: tuple[int, ...]
+        self.bytes_: bool
+        self.columns_: list[Any] | None
+
+    def fit(
+        self,
+        X: Instances,
+        y: Codes,
+        *,
+        n_classes: int,
+        seed: int,
+        update: bool = False,
+        warm: bool = False,
+        balanced: bool | None = None,
+        validation: tuple[Instances, Codes] | None = None,
+    ) -> None:
+        """Train from the template's weights, or with `warm` from the ones learnt before."""
+        recipe = self.update if update else self.recipe
+        if recipe.patience is None:
+            validation = None
+        elif validation is None or len(validation[1]) == 0:
+            raise LearnerError(
+                f"{self.name}: patience={recipe.patience} wants a validation set; without one set it to None"
+            )
+        device = device_of(recipe.device)
+        before = self._learnt() if warm else None
+        columns = self.columns_ if warm else columns_of(X)
+        x = self._tensor(X, columns)
+        shape, is_bytes = _form(x)
+        if warm and (shape, is_bytes, n_classes) != (self.input_shape_, self.bytes_, self.n_classes_):
+            raise LearnerError(
+                f"{self.name}: warm fit on {_words(shape, is_bytes)} and {n_classes} classes, but it has "
+                f"learnt {_words(self.input_shape_, self.bytes_)} and {self.n_classes_}; set warm=False"
+            )
+        weigh = recipe.balanced if balanced is None else balanced
+        data = Labelled.of(x, y, balanced_weights(y, n_classes) if weigh else None).to(device)
+        held = None
+        if validation is not None:
+            held = Labelled.of(self._tensor(validation[0], columns), validation[1]).to(device)
+        with seeded(seed), black_box(self.name, "fit"):
+            # Work on a copy: a fit that fails leaves what was learnt before as it was.
+            module = copy.deepcopy(before) if before is not None else self._built(shape, n_classes)
+            train(module.to(device), recipe, data, held, n_classes=n_classes, seed=seed, name=self.name)
+        self.module_, self.n_classes_ = module.eval(), int(n_classes)
+        self.input_shape_, self.bytes_, self.columns_ = shape, is_bytes, columns
+        if not warm:
+            self.seed_ = int(seed)  # a builder may draw the architecture: load must draw the same
+
+    def predict(self, X: Instances) -> Codes:
+        """One code per instance: the largest output."""
+        return np.asarray(self._outputs(X).argmax(1), dtype=np.int64)
+
+    def predict_proba(self, X: Instances) -> NDArray[np.float64]:
+        """The softmax of the outputs, shape (n, n_classes)."""
+        return np.asarray(self._outputs(X).double().softmax(1), dtype=np.float64)
+
+    def save(self, folder: Path) -> None:
+        """Write the weights and buffers as safetensors."""
+        module = self._learnt()
+        card = {"n_classes": self.n_classes_, "seed": self.seed_, "bytes": self.bytes_}
+        lists = {"input_shape": list(self.input_shape_), "columns": self.columns_}
+        write_card(folder, self.name, card | lists)
+        try:
+            save_model(module, str(folder / "model.safetensors"))
+        except SafetensorError as error:
+            full = "os error 28" in str(error)  # a full disk is no fault of the network
+            raise (OSError(errno.ENOSPC, str(error)) if full else _not_saved(self.name)) from error
+        except (RuntimeError, ValueError) as error:
+            raise _not_saved(self.name) from error
+
+    def load(self, folder: Path) -> None:
+        """Read what `save` wrote into a module built as it was for training."""
+        fields = {"n_classes": int, "seed": int, "bytes": bool, "input_shape": list}
+        card = read_card(folder, self.name, fields)
+        shape, path = tuple(card["input_shape"]), folder / "model.safetensors"
+        with seeded(card["seed"]):
+            module = self._built(shape, card["n_classes"])
+        try:
+            load_model(module, str(path))
+        except Exception as error:
+            kind = type(error).__name__
+            raise LearnerError(f"{path}: {kind}; wants the weights of this {self.name}") from error
+        self.module_ = module.to(device_of(self.recipe.device)).eval()
+        self.input_shape_, self.n_classes_, self.seed_ = shape, card["n_classes"], card["seed"]
+        self.bytes_, self.columns_ = card["bytes"], card.get("columns")
+
+    def preload(self) -> None:
+        """Nothing is left to import."""
+
+    def _learnt(self) -> nn.Module:
+        if self.module_ is None:
+            raise untrained(self.name)
+        return self.module_
+
+    def _tensor(self, X: Instances, columns: list[Any] | None) -> Tensor:
+        return as_tensor(in_order(X, columns, self.name), self.name)
+
+    def _built(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:
+        """A module before its first training; a pass of zeros shows its outputs and wakes lazy layers."""
+        if isinstance(self.module, nn.Module):
+            module = copy.deepcopy(self.module)
+        else:
+            with black_box(self.name, "build"):
+                module = self.module(shape, n_classes)
+            if not isinstance(module, nn.Module):
+                raise LearnerError(f"{self.name} built a {type(module).__name__}; wants an nn.Module")
+        with torch.no_grad():
+            outputs(module.cpu().eval(), torch.zeros(2, *shape), n_classes, self.name)
+        return module
+
+    def _outputs(self, X: Instances) -> Tensor:
+        module, x = self._learnt(), self._tensor(X, self.columns_)
+        if _form(x) != (self.input_shape_, self.bytes_):
+            raise LearnerError(
+                f"{self.name}: asked about {_words(*_form(x))}, but it has learnt "
+                f"{_words(self.input_shape_, self.bytes_)}"
+            )
+        device = next((p.device for p in module.parameters()), torch.device("cpu"))
+        parts = [torch.zeros(0, self.n_classes_)]
+        with seeded(self.seed_), torch.inference_mode():
+            for block in blocks(len(x), PREDICT_BATCH):
+                batch = shown(x[block].to(device))
+                parts.append(outputs(module, batch, self.n_classes_, self.name).cpu())
+        answer = torch.cat(parts)
+        if not torch.isfinite(answer).all():
+            raise LearnerError(f"{self.name}: outputs are not finite; lower lr")
+        return answer
+
+
+def _not_saved(name: str) -> LearnerError:
+    return LearnerError(f"{name}: its weights cannot be written as safetensors")
+
+
+def _form(x: Tensor) -> tuple[tuple[int, ...], bool]:
+    """What the module sees of one instance, and whether it was bytes: these are scaled, others are not."""
+    return tuple(shown(x[:0]).shape[1:]), x.dtype == torch.uint8
+
+
+def _words(shape: tuple[int, ...], is_bytes: bool) -> str:
+    return f"{'bytes' if is_bytes else 'numbers'} of shape {shape}"

@@ -1,0 +1,50 @@
+import pytest
+from pydantic import ValidationError
+
+from cosilo.learners import Recipe
+
+
+def test_rates_by_hand():
+    rates = {
+        "constant": [0.4, 0.4, 0.4],
+        "exponential": [0.4, 0.2, 0.1],
+        # (1 + cos 0°)/2 = 1, (1 + cos 60°)/2 = 3/4, (1 + cos 120°)/2 = 1/4
+        "cosine": [0.4, 0.3, 0.1],
+        "step": [0.4, 0.2, 0.1],
+    }
+    for schedule, wanted in rates.items():
+        recipe = Recipe(lr=0.4, decay=0.5, schedule=schedule, epochs=3)
+        assert [recipe.rate(epoch) for epoch in range(3)] == pytest.approx(wanted)
+
+
+def test_steps_come_after_each_third():
+    recipe = Recipe(lr=1, decay=0.1, schedule="step", epochs=6)
+    assert [recipe.rate(e) for e in range(6)] == pytest.approx([1, 1, 0.1, 0.1, 0.01, 0.01])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lr": 0},
+        {"lr": float("inf")},
+        {"momentum": 1},
+        {"weight_decay": -1},
+        {"decay": 0},
+        {"decay": 1.1},
+        {"epochs": 0},
+        {"batch": 0},
+        {"patience": 0},
+        {"optimiser": "lion"},
+        {"schedule": "sometimes"},
+        {"device": "tpu"},
+        {"learning_rate": 0.1},
+    ],
+)
+def test_wrong_settings_are_refused_by_name(wrong):
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        Recipe(**wrong)
+
+
+def test_recipes_do_not_change():
+    with pytest.raises(ValidationError, match="frozen"):
+        Recipe().lr = 1
