@@ -51,7 +51,9 @@ def test_a_recipe_becomes_a_federation(folder):
     assert [silo.name for silo in federation.silos] == ["north", "south"]
     assert federation.method.alpha == 0.4
     assert federation.seed == 3
-    assert federation.silos[0].learner.name == "Pipeline"  # columns of words are encoded
+    encoder, tree = federation.silos[0].learner.model  # columns of words are encoded in front of the tree
+    assert tree.max_depth == 3
+    assert encoder.transformers[1][2] == ["job"]
     assert federation.check() == []
     run = federation.run(folder / "run")
     assert sorted(run.relative()) == ["north", "south"]

@@ -177,3 +177,38 @@ def test_text_and_frames_are_instances_too():
     table = Silo("f", frame, Y, DecisionTreeClassifier(), pool=frame[["y", "x"]])
     table.fit("local")
     assert len(table.label_pool()) == 20
+
+
+class Weighed(Spy):
+    """Remembers the sample weights of its last training."""
+
+    def fit(self, X, y, sample_weight=None):
+        Weighed.last = None if sample_weight is None else sample_weight.tolist()
+
+
+@pytest.mark.parametrize(
+    ("classes", "weights"),
+    [
+        # Own data: 10 a, 10 b. Pseudo-labels: 20 a. To count the same, each a weighs 20/30, each b 20/10.
+        ("equal", [2 / 3, 2.0]),
+        ("own", [2 / 3, 2.0]),
+        ("auto", [2 / 3, 2.0]),
+        ("none", [1.0, 1.0]),
+        (None, None),
+    ],
+)
+def test_class_weights_by_hand(classes, weights):
+    one = silo(learner=Weighed(), test=None, pool=X)
+    one.fit("federated", pseudo=one.pool_examples(np.arange(20), np.zeros(20, int)), classes=classes)
+    if weights is None:
+        assert Weighed.last is None
+    else:
+        assert sorted(set(Weighed.last)) == pytest.approx(sorted(set(weights)))
+
+
+def test_own_proportions_are_those_of_the_silo():
+    labels = ["a"] * 15 + ["b"] * 5
+    one = silo(data=(X, labels), learner=Weighed(), test=None, pool=X)
+    one.fit("federated", pseudo=one.pool_examples(np.arange(20), np.ones(20, int)), classes="own")
+    # 15 a and 25 b are to count 3 : 1, so a weighs 30/15 and b 10/25.
+    assert sorted(set(Weighed.last)) == pytest.approx([0.4, 2.0])

@@ -174,8 +174,8 @@ class Silos:
         ask = {"number": entry.number, "step": entry.step, "seconds": entry.seconds}
         self.findings["asks"].append({**ask, "received": fields, "silo_seconds": seconds})
         for name, failure in entry.failures.items():
-            found = {"silo": name, "step": entry.step, "kind": failure.kind, "text": failure.text}
-            self.findings["failures"].append(found)
+            found = {"ask": entry.number, "step": entry.step, "silo": name}
+            self.findings["failures"].append({**found, "kind": failure.kind, "text": failure.text})
 
     def evaluate(self, stage: str, to: Iterable[str]) -> None:
         """Collect the scores that silos took after `stage`, from those that share metrics."""

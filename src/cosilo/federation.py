@@ -161,7 +161,7 @@ class Federation:
             quorum=self.quorum,
             timeout=self.timeout,
         )
-        run.mark("running")
+        run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
         try:
             engine.open(self.method, self.seed, run.folder / "silos")
             silos.meet(self.method, self.pool_fingerprint, 0 if self.pool is None else len(self.pool))

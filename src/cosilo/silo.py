@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from copy import copy, deepcopy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.instances import Instances, as_instances, blocks, fingerprint, form, join, take
 from cosilo.learners import Learner, as_learner
-from cosilo.learners.base import Codes
+from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.message import KINDS, Value
 from cosilo.task import Task, class_names, in_order
 from cosilo.voting import vote_dtype
@@ -190,10 +190,14 @@ class Silo:
         pseudo: Examples | None = None,
         update: bool = False,
         warm: bool = False,
-        balanced: bool | None = None,
+        classes: Literal["auto", "equal", "own", "none"] | None = None,
         validate: bool = False,
     ) -> None:
         """Train the learner on the training data, and `pseudo` if given; then take the score of `stage`.
+
+        `classes` says how much each class counts: all the same, as in the silo's own data, as they come, or
+        (auto) as a learner that weighs them by itself does, else as in the silo's own data if it can. Without
+        it the learner gets no sample weights.
 
         A part of the training data is held out when `validate` asks for it or the learner wants it; it is
         the same part every time, and never holds a pseudo-label.
@@ -214,12 +218,22 @@ class Silo:
             seed=self.seed,
             update=update,
             warm=warm,
-            balanced=balanced,
+            sample_weight=self._sample_weight(y, classes),
             validation=validation,
         )
         self.trained = True
         if self._test is not None:
             self.scores[stage] = (self._accuracy(self._test), len(self._test[1]))
+
+    def _sample_weight(self, y: Codes, classes: str | None) -> NDArray[np.float64] | None:
+        if classes == "auto":
+            classes = "own" if self.learner.can_weigh and not self.learner.weighs_by_itself else "auto"
+        if classes == "equal":
+            return balanced_weights(y, len(self.task))
+        if classes == "own":
+            return weights_towards(np.bincount(self._train[1], minlength=len(self.task)), y)
+        # A learner that weighs by itself is told not to.
+        return np.ones(len(y)) if classes == "none" and self.learner.can_weigh else None
 
     def keep_score(self, stage: str) -> None:
         """The model did not change in `stage`: its last score still holds."""

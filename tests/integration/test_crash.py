@@ -19,6 +19,9 @@ from sklearn.neural_network import MLPClassifier
 from cosilo import CoFED, Federation, Run, Silo
 from cosilo.errors import RunError
 
+torch = pytest.importorskip("torch")
+from cosilo.learners import Network, Recipe  # noqa: E402
+
 OPERATIONS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
 
 
@@ -28,6 +31,7 @@ def make(silos, pool):
     X, y = silos()[0]._all
     networks = [
         Silo("network", X, y, MLPClassifier((8,), max_iter=20)),
+        Silo("torch", X, y, Network(torch.nn.Linear(64, 3), Recipe(epochs=2, lr=0.01))),
         Silo("forest", X, y, RandomForestClassifier(3)),
     ]
     method = CoFED(alpha=0.4, rounds=2, weights="accuracy", update_from="auto")

@@ -22,6 +22,7 @@ from cosilo.learners.base import (
     in_order,
     read_card,
     seeded,
+    weights_towards,
     write_card,
 )
 
@@ -34,6 +35,22 @@ def test_balanced_weights_give_every_present_class_the_same_say(codes):
     present = np.unique(y)
     for code in present:
         assert weights[y == code].sum() == pytest.approx(len(y) / len(present))
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=60), st.lists(st.integers(0, 9), min_size=5, max_size=5)
+)
+def test_weights_towards_give_classes_the_wanted_proportions(codes, wanted):
+    y, wanted = np.array(codes), np.array(wanted)
+    weights = weights_towards(wanted, y)
+    assert weights.mean() == pytest.approx(1)
+    says = np.array([weights[y == code].sum() for code in range(5)])
+    counts = np.bincount(y, minlength=5)
+    # A class that nobody asked about keeps its share.
+    assert says[wanted == 0] == pytest.approx(counts[wanted == 0])
+    asked = (wanted > 0) & (counts > 0)
+    share = wanted[asked] / wanted[asked].sum() * counts[asked].sum()
+    assert says[asked] == pytest.approx(share)
 
 
 def test_seeded_repeats_and_gives_the_states_back():

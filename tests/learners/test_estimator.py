@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cosilo.errors import LearnerError
 from cosilo.learners import Estimator
+from cosilo.learners.base import balanced_weights
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 5))
@@ -140,9 +141,9 @@ def test_an_object_that_clone_cannot_copy_is_copied_deeply():
 )
 def test_abilities(model, probabilities, warm, balance):
     learner = Estimator(model)
-    abilities = learner.has_probabilities, learner.can_warm_start, learner.can_balance
+    abilities = learner.has_probabilities, learner.can_warm_start, learner.can_weigh
     assert abilities == (probabilities, warm, balance)
-    assert not learner.balances_by_default
+    assert not learner.weighs_by_itself
     assert not learner.warm_starts_by_default
     assert not learner.wants_validation
 
@@ -357,16 +358,18 @@ class Weighed(Recorder):
         self.weights = sample_weight
 
 
-def test_balanced_passes_the_weights():
+def test_weights_are_passed_on():
     points, codes = X[:4], np.array([2, 2, 2, 0])
-    learner = fitted(Weighed(), points, codes, balanced=True)
+    learner = fitted(Weighed(), points, codes, sample_weight=balanced_weights(codes, 3))
     assert learner.model_.weights == pytest.approx([2 / 3, 2 / 3, 2 / 3, 2])
     assert fitted(Weighed(), points, codes).model_.weights is None
-    assert fitted(Weighed(), points, codes, balanced=False).model_.weights is None
 
 
-def test_balanced_reaches_the_last_step_of_a_pipeline():
-    balanced = fitted(make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=1)), balanced=True)
+def test_weights_reach_the_last_step_of_a_pipeline():
+    balanced = fitted(
+        make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=1)),
+        sample_weight=balanced_weights(y, 3),
+    )
     weights = balanced.model_[-1].tree_.weighted_n_node_samples[0]
     plain = fitted(make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=1)))
     root = plain.model_[-1].tree_.value[0, 0], balanced.model_[-1].tree_.value[0, 0]
@@ -375,10 +378,10 @@ def test_balanced_reaches_the_last_step_of_a_pipeline():
     assert root[0] == pytest.approx(np.bincount(y) / 90)
 
 
-def test_balanced_when_impossible_names_the_setting():
+def test_weights_for_an_object_that_takes_none():
     for model in (KNeighborsClassifier(), Recorder()):
-        with pytest.raises(LearnerError, match=r"balanced=True, but its fit takes no sample_weight; set bal"):
-            fitted(model, balanced=True)
+        with pytest.raises(LearnerError, match="got sample weights, but its fit takes no sample_weight"):
+            fitted(model, sample_weight=np.ones(len(y)))
 
 
 # ---------------------------------------------------------------------- warm start
@@ -414,8 +417,8 @@ def test_a_warm_pipeline_keeps_the_features_it_learnt():
 
 def test_a_warm_pipeline_of_one_step_and_warm_balance():
     learner = fitted(Pipeline([("only", LogisticRegression())]))
-    learner.fit(X, y, n_classes=3, seed=1, warm=True, balanced=True)
-    direct = fitted(LogisticRegression(), balanced=True)
+    learner.fit(X, y, n_classes=3, seed=1, warm=True, sample_weight=balanced_weights(y, 3))
+    direct = fitted(LogisticRegression(), sample_weight=balanced_weights(y, 3))
     assert learner.predict_proba(X) == pytest.approx(direct.predict_proba(X), abs=1e-2)
 
 

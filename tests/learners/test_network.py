@@ -8,6 +8,7 @@ from torch import nn
 
 from cosilo.errors import LearnerError
 from cosilo.learners import Network, Recipe
+from cosilo.learners.base import balanced_weights
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(61, 4)).astype(np.float32)
@@ -49,15 +50,15 @@ def test_abilities_and_default_recipes():
     assert net.can_warm_start
     assert net.warm_starts_by_default
     assert net.has_probabilities
-    assert net.can_balance
-    assert net.balances_by_default
+    assert net.can_weigh
+    assert net.weighs_by_itself
     assert not net.wants_validation
     assert net.recipe == Recipe()
     assert net.update == Recipe(batch=1000, balanced=True)
     assert Network(dense, Recipe(lr=0.5)).update.lr == 0.5
     assert Network(dense, Recipe(patience=2)).wants_validation
     assert Network(dense, update=Recipe(patience=2)).wants_validation
-    assert not Network(dense, update=Recipe()).balances_by_default
+    assert not Network(dense, update=Recipe()).weighs_by_itself
 
 
 def test_names():
@@ -174,14 +175,15 @@ def test_update_training_has_its_own_recipe():
 
 
 def test_balance_is_the_recipes_unless_somebody_says_otherwise():
-    plain, weighed = state(fitted(balanced=False)), state(fitted(balanced=True))
+    ones, weights = np.ones(len(y)), balanced_weights(y, 3)
+    plain, weighed = state(fitted(sample_weight=ones)), state(fitted(sample_weight=weights))
     assert not equal(plain, weighed)
     assert equal(state(fitted()), plain)
     assert equal(state(fitted(recipe=QUICK.model_copy(update={"balanced": True}))), weighed)
     batch = QUICK.model_copy(update={"batch": 1000})
     updated = state(fitted(recipe=QUICK, update=True))
-    assert equal(updated, state(fitted(recipe=batch, balanced=True)))
-    assert not equal(updated, state(fitted(recipe=QUICK, update=True, balanced=False)))
+    assert equal(updated, state(fitted(recipe=batch, sample_weight=weights)))
+    assert not equal(updated, state(fitted(recipe=QUICK, update=True, sample_weight=ones)))
 
 
 def test_one_instance_left_over_does_not_stop_batch_normalisation():

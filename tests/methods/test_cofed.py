@@ -164,7 +164,7 @@ def test_rounds_repeat_the_vote(tmp_path):
             CoFED(update_from="local"),
             "DecisionTreeClassifier cannot go on training",
         ),
-        (Constant("x", 0), CoFED(balanced="yes"), "Constant takes no sample weights"),
+        (Constant("x", 0), CoFED(class_weights="equal"), "Constant takes no sample weights"),
     ],
 )
 def test_what_a_learner_cannot_do_is_said_before_training(tmp_path, learner, method, words):

@@ -38,12 +38,12 @@ class Learner(Protocol):
     can_warm_start: bool
     #: Whether `predict_proba` may be called.
     has_probabilities: bool
-    #: Whether `fit` takes `balanced=True`.
-    can_balance: bool
+    #: Whether `fit` takes sample weights.
+    can_weigh: bool
     #: Whether update training goes on from the last weights when nobody says otherwise.
     warm_starts_by_default: bool
-    #: Whether update training weighs classes when nobody says otherwise.
-    balances_by_default: bool
+    #: Whether update training weighs the classes by itself, if no sample weights are given.
+    weighs_by_itself: bool
     #: Whether `fit` makes use of a validation set (early stopping).
     wants_validation: bool
 
@@ -60,14 +60,13 @@ class Learner(Protocol):
         seed: int,
         update: bool = False,
         warm: bool = False,
-        balanced: bool | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
         validation: tuple[Instances, Codes] | None = None,
     ) -> None:
         """Train on (X, y).
 
         `update` says that this is update training, which may have a recipe of its own; `warm` goes on
-        from what was learnt before; `balanced` weighs each sample by 1/count of its class, scaled to mean 1
-        over the samples (None: as the learner prefers).
+        from what was learnt before.
         """
 
     def predict(self, X: Instances) -> Codes:
@@ -87,15 +86,30 @@ class Learner(Protocol):
 
 
 def balanced_weights(y: Codes, n_classes: int) -> NDArray[np.float64]:
-    """1/count of each sample's class, scaled so that the weights of all samples have mean 1.
+    """Sample weights with which every class counts the same: 1/count of the class, scaled to mean 1.
 
     >>> balanced_weights(np.array([0, 0, 0, 1]), 3)
     array([0.66666667, 0.66666667, 0.66666667, 2.        ])
     """
-    counts = np.bincount(y, minlength=n_classes)
-    per_class = np.divide(1.0, counts, out=np.zeros(n_classes), where=counts > 0)
-    weights = per_class[y]
-    return weights / weights.mean() if len(y) else weights
+    return weights_towards(np.ones(n_classes), y)
+
+
+def weights_towards(proportions: NDArray[Any], y: Codes) -> NDArray[np.float64]:
+    """Sample weights with which the classes of y count in these proportions, scaled to mean 1.
+
+    A class with proportion 0 keeps the share it has in y.
+
+    >>> weights_towards(np.array([2, 1, 0]), np.array([0, 0, 1, 1]))
+    array([1.33333333, 1.33333333, 0.66666667, 0.66666667])
+    """
+    if len(y) == 0:
+        return np.empty(0)
+    counts = np.bincount(y, minlength=len(proportions))
+    wanted = np.where(proportions > 0, proportions, 0) * (counts > 0)
+    kept = counts * (proportions <= 0)
+    wanted = wanted / max(wanted.sum(), 1e-300) * (counts.sum() - kept.sum()) + kept
+    per_class = np.divide(wanted, counts, out=np.zeros(len(counts)), where=counts > 0)
+    return np.asarray(per_class[y], dtype=np.float64)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from cosilo.instances import Instances
 from cosilo.learners import model_file
 from cosilo.learners.base import (
     Codes,
-    balanced_weights,
     black_box,
     columns_of,
     in_order,
@@ -70,9 +69,9 @@ class Estimator:
         #: An ensemble keeps its members and learns with new ones: a warm fit adds as many as it began with.
         self._members = own.get("n_estimators")
         self.has_probabilities = hasattr(model, "predict_proba")
-        self.can_balance = _takes_weights(last)
+        self.can_weigh = _takes_weights(last)
         self.warm_starts_by_default = False
-        self.balances_by_default = False
+        self.weighs_by_itself = False
         self.wants_validation = False
         self.model_: Any = None
         self.columns_: list[Any] | None = None
@@ -86,14 +85,12 @@ class Estimator:
         seed: int,
         update: bool = False,
         warm: bool = False,
-        balanced: bool | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
         validation: tuple[Instances, Codes] | None = None,
     ) -> None:
         """Train a fresh copy of the template, or with `warm` a copy of what was learnt before."""
-        if balanced and not self.can_balance:
-            raise LearnerError(
-                f"{self.name}: balanced=True, but its fit takes no sample_weight; set balanced=False"
-            )
+        if sample_weight is not None and not self.can_weigh:
+            raise LearnerError(f"{self.name}: got sample weights, but its fit takes no sample_weight")
         present, codes = np.unique(y, return_inverse=True)
         if warm:
             self._check_warm(present, n_classes)
@@ -115,7 +112,7 @@ class Estimator:
             if warm:
                 grown = {"n_estimators": target.n_estimators + self._members} if self._members else {}
                 target.set_params(warm_start=True, **grown)
-            options = {f"{prefix}sample_weight": balanced_weights(y, n_classes)} if balanced else {}
+            options = {} if sample_weight is None else {f"{prefix}sample_weight": sample_weight}
             target.fit(X, codes, **options)
         self.model_, self.present_, self.columns_ = model, present, columns
         self.n_classes_, self.seed_ = int(n_classes), int(seed)

@@ -54,7 +54,7 @@ class Network:
     can_warm_start = True
     warm_starts_by_default = True
     has_probabilities = True
-    can_balance = True
+    can_weigh = True
 
     def __init__(
         self, module: nn.Module | Builder, recipe: Recipe | None = None, update: Recipe | None = None
@@ -66,7 +66,7 @@ class Network:
         self.module = module
         self.recipe = recipe or Recipe()
         self.update = update or self.recipe.model_copy(update={"batch": 1000, "balanced": True})
-        self.balances_by_default = self.update.balanced
+        self.weighs_by_itself = self.update.balanced
         self.wants_validation = self.recipe.patience is not None or self.update.patience is not None
         self.module_: nn.Module | None = None
         self.n_classes_: int
@@ -84,7 +84,7 @@ class Network:
         seed: int,
         update: bool = False,
         warm: bool = False,
-        balanced: bool | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
         validation: tuple[Instances, Codes] | None = None,
     ) -> None:
         """Train from the template's weights, or with `warm` from the ones learnt before."""
@@ -105,8 +105,9 @@ class Network:
                 f"{self.name}: warm fit on {_words(shape, is_bytes)} and {n_classes} classes, but it has "
                 f"learnt {_words(self.input_shape_, self.bytes_)} and {self.n_classes_}; set warm=False"
             )
-        weigh = recipe.balanced if balanced is None else balanced
-        data = Labelled.of(x, y, balanced_weights(y, n_classes) if weigh else None).to(device)
+        if sample_weight is None and recipe.balanced:
+            sample_weight = balanced_weights(y, n_classes)
+        data = Labelled.of(x, y, sample_weight).to(device)
         held = None
         if validation is not None:
             held = Labelled.of(self._tensor(validation[0], columns), validation[1]).to(device)

@@ -28,7 +28,7 @@ class Record:
             self._steps.mkdir(parents=True, exist_ok=True)
         self._audit = folder / "audit.jsonl"
         mend_log(self._audit)
-        self._logged = {entry["ask"] for entry in read_lines(self._audit)}
+        self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
 
     # ------------------------------------------------------------------ steps
 
@@ -100,7 +100,8 @@ class Record:
     def model_bytes(self) -> int:
         """What the model weighs on disk: what sending it once would have cost."""
         state = self._state()
-        return sum(file.stat().st_size for file in (state / "model").rglob("*")) if state else 0
+        files = (state / "model").rglob("*") if state else ()
+        return sum(file.stat().st_size for file in files if file.is_file())
 
     # ------------------------------------------------------------------ audit
 
