@@ -88,6 +88,7 @@ def test_a_recipe_becomes_a_federation(folder):
         ("pool.rest=true", "recipe.toml: pool: wants one of path, dataset or rest = true"),
         ("pool.path=nothing.csv", "nothing.csv"),
         ("pool.size=1000", "recipe.toml: pool.size: got 1000; there are 30 instances"),
+        ("pool.fingerprint=beef", "recipe.toml: pool.fingerprint: got 'beef'; these instances have '"),
         ("nonsense", "--set nonsense: wants key=value"),
         ("seed.inner=1", "--set seed.inner=1: 'seed' is 3 and has nothing inside"),
         ("quorum=3", "recipe.toml: quorum: got 3; wants less than or equal to 1"),
@@ -128,6 +129,11 @@ def test_an_incomplete_recipe(folder, text, line):
     with pytest.raises(ConfigError) as error:
         make(folder, text)
     assert line in str(error.value)
+
+
+def test_the_agreed_fingerprint_passes(folder):
+    agreed = make(folder).pool_fingerprint
+    assert make(folder, overrides=[f"pool.fingerprint={agreed}"]).pool_fingerprint == agreed
 
 
 def test_no_such_file(tmp_path):
@@ -172,6 +178,29 @@ def test_a_misspelt_split(folder):
         ConfigError, match=r"simulation\.split\.silo: there is no such key \(did you mean 'silos'"
     ):
         make(folder, SIMULATION + 'split = { use = "iid", silo = 4, silos = 3 }')
+
+
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        (
+            "simulation.dataset=digit",
+            "recipe.toml: simulation.dataset: no dataset 'digit' (did you mean 'digits'?)",
+        ),
+        ("simulation.labels=coarse", "recipe.toml: simulation.labels: dataset 'digits': no group 'coarse'"),
+        ("simulation.split.silos=5000", "recipe.toml: simulation.split: "),
+        ("simulation.names=['a']", "recipe.toml: simulation.names: got 1 names for 4 silos"),
+        (
+            "simulation.split={use='by_value',column='x'}",
+            "recipe.toml: simulation.split: column: digits has no 'x'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_simulation_is_one_line(folder, override, line):
+    with pytest.raises(ConfigError) as error:
+        make(folder, SIMULATION + 'split = { use = "iid", silos = 4 }', [override])
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_the_rest_is_what_no_silo_got(folder):

@@ -2,7 +2,8 @@
 
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from cosilo import data
 from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.federation import Federation
-from cosilo.instances import Instances, take
+from cosilo.instances import Instances, as_instances, fingerprint, take
 from cosilo.learners.encoding import encoded
 from cosilo.methods import METHODS
 from cosilo.methods.base import Method
@@ -65,6 +66,15 @@ def federation(values: Mapping[str, Any], source: Source) -> Federation:
         workers=settings.workers,
         recipe={"source": source.name, "folder": str(source.folder.resolve()), "values": values},
     )
+
+
+@contextmanager
+def _named(key: str) -> Iterator[None]:
+    """Put the file and the key in front of what is wrong with the data that it names."""
+    try:
+        yield
+    except (ConfigError, DataError) as error:
+        raise ConfigError(f"{key}: {error}") from error
 
 
 # ---------------------------------------------------------------------- methods and learners
@@ -193,9 +203,11 @@ def _examples(one: SiloSettings, path: Path, where: str) -> tuple[Instances, NDA
 def _pool(settings: PoolSettings, seed: int, rest: Instances | None, source: Source, where: str) -> Instances:
     if settings.path is not None:
         path = source.path(settings.path)
-        X = data.read(path, label=settings.label, columns=settings.columns, text=settings.text).X
+        with _named(f"{source.name}: {where}.path"):
+            X = data.read(path, label=settings.label, columns=settings.columns, text=settings.text).X
     elif settings.dataset is not None:
-        X = data.load(settings.dataset, settings.split).X
+        with _named(f"{source.name}: {where}.dataset"):
+            X = data.load(settings.dataset, settings.split).X
     elif rest is not None:
         X = rest
     else:
@@ -207,6 +219,12 @@ def _pool(settings: PoolSettings, seed: int, rest: Instances | None, source: Sou
             )
         chosen = np.random.default_rng(seed).choice(len(X), settings.size, replace=False)
         X = take(X, np.sort(chosen))
+    found = settings.fingerprint and fingerprint(as_instances(X, f"{source.name}: {where}"))
+    if found != settings.fingerprint:
+        raise ConfigError(
+            f"{source.name}: {where}.fingerprint: got {settings.fingerprint!r}; these instances have "
+            f"{found!r}: another pool, another order, or other columns"
+        )
     return X
 
 
@@ -215,11 +233,14 @@ def _pool(settings: PoolSettings, seed: int, rest: Instances | None, source: Sou
 
 def _simulate(settings: SimulationSettings, seed: int, source: Source) -> tuple[list[Silo], Instances]:
     where = f"{source.name}: simulation"
-    train, test = (data.load(settings.dataset, split) for split in ("train", "test"))
+    with _named(f"{where}.dataset"):
+        train, test = (data.load(settings.dataset, split) for split in ("train", "test"))
     fine = train.y
     if settings.labels is not None:
-        train, test = train.relabel(settings.labels), test.relabel(settings.labels)
-    split = _split(settings, train, fine, seed)
+        with _named(f"{where}.labels"):
+            train, test = train.relabel(settings.labels), test.relabel(settings.labels)
+    with _named(f"{where}.split"):
+        split = _split(settings, train, fine, seed)
     names = (
         settings.names or split.names or [f"silo-{i + 1:0{len(str(len(split)))}d}" for i in range(len(split))]
     )
@@ -268,7 +289,7 @@ def _column(dataset: data.Dataset, name: str) -> NDArray[Any]:
     columns = list(getattr(dataset.X, "columns", []))
     if name not in columns:
         there = [*dataset.groups, *columns]
-        raise ConfigError(f"simulation.split.column: {dataset.name} has no {name!r}{guess(name, there)}")
+        raise ConfigError(f"column: {dataset.name} has no {name!r}{guess(name, there)}")
     return np.asarray(dataset.X[name])
 
 

@@ -9,18 +9,14 @@ import typer.exceptions
 from rich.console import Console
 from rich.table import Column, Table
 
+import cosilo
 from cosilo import build, settings
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.methods import METHODS
 from cosilo.runs.files import read_json
 from cosilo.runs.run import Run, new_folder_name, runs_in
 
-app = typer.Typer(
-    help="Organisations improve each other's classifiers; data, models and training stay where they are.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out = Console()
 err = Console(stderr=True)
 
@@ -32,6 +28,21 @@ RecipeFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A recipe.
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"cosilo {cosilo.__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def cosilo_(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Organisations improve each other's classifiers; data, models and training stay where they are."""
+
+
 @app.command()
 def demo(
     seed: Annotated[int, typer.Option(help="Another seed, another split of the digits.")] = 0,
@@ -40,8 +51,10 @@ def demo(
     """Eight silos with eight different models and tasks learn from each other; takes seconds."""
     recipe = Path(__file__).with_name("recipes") / "demo.toml"
     values = settings.read(recipe, [f"seed={seed}"])
-    out.print("Eight silos, each with its own classifier, a few handwritten digits and its own classes,")
-    out.print("label one public pool. Only those labels leave a silo; the vote on them comes back.\n")
+    out.print(
+        "Eight silos, each with its own kind of classifier, its own classes and a few handwritten digits, "
+        "label one public pool. Only those labels leave a silo; the vote on them comes back.\n"
+    )
     _run(values, build.Source("demo.toml", Path.cwd()), folder)
 
 
@@ -80,6 +93,8 @@ def resume(folder: RunFolder) -> None:
     if not (folder / "recipe.json").exists():
         raise RunError(f"{folder}: was started from Python; call the federation's run({str(folder)!r}) again")
     recipe = read_json(folder / "recipe.json")
+    if not isinstance(recipe, dict) or not {"source", "folder", "values"} <= set(recipe):
+        raise RunError(f"{folder / 'recipe.json'}: is damaged; restore it or start a new run")
     if stopped.status == "finished":
         out.print("the run is finished already")
     _run(recipe["values"], build.Source(recipe["source"], Path(recipe["folder"])), folder)
@@ -191,6 +206,8 @@ def main() -> None:
             err.print("error:", line, style="red", soft_wrap=True, highlight=False, markup=False)
         sys.exit(2)
     except typer.exceptions.TyperException as error:
+        if not error.format_message():  # no arguments at all: the help was shown
+            sys.exit(0)
         err.print(
             "error:", error.format_message(), style="red", soft_wrap=True, highlight=False, markup=False
         )

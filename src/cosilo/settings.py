@@ -54,6 +54,7 @@ class PoolSettings(Strict):
     dataset: str | None = None
     split: Literal["train", "test"] = "train"
     rest: bool = False
+    fingerprint: str | None = None  # what the partners agreed on
     size: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")

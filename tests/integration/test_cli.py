@@ -136,6 +136,13 @@ def test_a_mistake_is_one_line_and_no_traceback(folder, cosilo, arguments, line)
     assert len(errors.strip().splitlines()) == 1
 
 
+def test_help_and_version(cosilo):
+    code, output, errors = cosilo()
+    assert (code, errors) == (0, "")
+    assert "resume" in output
+    assert cosilo("--version")[1].startswith("cosilo 0.")
+
+
 def test_a_silo_whose_task_overlaps_nobodys_is_found_by_check(folder, cosilo):
     text = (folder / "south.csv").read_text().replace("yes", "ja").replace("no", "nein")
     (folder / "south.csv").write_text(text)

@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from cosilo import CoFED, Federation, Run, Silo
-from cosilo.errors import RunError
+from cosilo.errors import CosiloError, RunError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Recipe  # noqa: E402
@@ -124,6 +124,48 @@ def test_killed_again_and_again(make, pool, tmp_path, undisturbed):
         deaths += 1
     assert deaths >= 5
     assert outcome(make().run(folder), pool) == undisturbed
+
+
+DAMAGE = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "noise": lambda path: path.write_bytes(os.urandom(200)),
+    "gone": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", sorted(DAMAGE))
+def test_a_damaged_run_is_one_line_or_no_different(make, pool, tmp_path, undisturbed, damage):
+    """Whatever file of an interrupted run is damaged: never a traceback, never another result."""
+    total = run_until(make(), tmp_path / "count", None)
+    assert run_until(make(), tmp_path / "killed", int(total * 0.7)) is None
+    files = sorted(path for path in (tmp_path / "killed").rglob("*") if path.is_file())
+    noticed = 0
+    # Every third file for each kind of damage, another third for each.
+    for place, path in enumerate(files[sorted(DAMAGE).index(damage) % 3 :: 3]):
+        # One silo's folder stands for the others': they are alike.
+        if path.name == ".lock" or {"bayes", "nearest", "forest", "network"} & set(path.parts):
+            continue
+        folder = tmp_path / f"{damage}-{place}"
+        shutil.copytree(tmp_path / "killed", folder)
+        DAMAGE[damage](folder / path.relative_to(tmp_path / "killed"))
+        lines: list[str] = []
+        try:
+            run = make().run(folder)
+        except CosiloError as error:
+            lines = str(error).splitlines()
+        if lines:
+            assert len(lines) == 1, (path, lines)
+            noticed += 1
+        else:
+            assert without_damaged_log(outcome(run, pool)) == without_damaged_log(undisturbed), path
+        shutil.rmtree(folder)
+    assert noticed >= 3
+
+
+def without_damaged_log(outcome: dict) -> dict:
+    """An audit log that somebody cut cannot say what was in it; results and models have to be right."""
+    return {"result": outcome["result"], "models": outcome["models"]}
 
 
 def test_a_completed_step_is_not_repeated(make, tmp_path):

@@ -9,8 +9,8 @@ Deviations from the paper:
 - A silo may abstain (`margin`, from the authors' code); abstainers stay in TOTAL.
 - A silo that failed or was lost before it voted is not in TOTAL: the vote is among those who voted.
 - A silo for which nothing was elected keeps its model: update training would only repeat local training.
-- Elected labels can be far from the silo's own class proportions, which misleads learners with a prior (naive
-  Bayes on text lost a third of its accuracy). The authors weigh classes for networks only; here every learner
+- Elected labels can be far from the silo's own class proportions, which misleads learners with a prior (see
+  benchmarks/class_weights.py). The authors weigh classes for networks only; here every learner
   that takes sample weights sees its own proportions (`class_weights`).
 - `weights="accuracy"` uses a validation split of each silo's training data, never its test data.
 """

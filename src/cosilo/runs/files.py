@@ -65,11 +65,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], start=1):
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
-            found.append(json.loads(line))
+            entry = json.loads(line)
         except ValueError:
-            raise RunError(f"{path}: line {number} is damaged (not JSON)") from None
+            entry = None
+        if not isinstance(entry, dict):
+            raise RunError(f"{path}: line {number} is damaged; move the file away and resume the run")
+        found.append(entry)
     return found
 
 

@@ -46,14 +46,20 @@ class Record:
             if later:
                 raise BadMessage(f"ask {number} is past: this silo has done ask {int(later[-1])}")
             return None
-        if read_json(folder / "ask.json") != _identity(step, body):
+        if not _about(folder).items() >= _identity(step, body).items():
             raise BadMessage(f"ask {number} comes a second time with another content")
-        return (folder / "reply.safetensors").read_bytes()
+        path = folder / "reply.safetensors"
+        try:
+            reply = path.read_bytes()
+            decode(reply)
+        except (BadMessage, FileNotFoundError) as error:
+            raise RunError(f"{path}: is damaged ({error}); start a new run") from None
+        return reply
 
     def complete(self, number: int, step: str, body: bytes, reply: bytes, silo: Silo) -> None:
         """Keep a reply and, if the step changed the silo, its new state: both or neither."""
         with new_folder(self._step(number)) as folder:
-            write_json(folder / "ask.json", _identity(step, body))
+            write_json(folder / "ask.json", {**_identity(step, body), "changed": silo.changed})
             (folder / "reply.safetensors").write_bytes(reply)
             if silo.changed:
                 self._save(silo, folder)
@@ -72,7 +78,7 @@ class Record:
     # ------------------------------------------------------------------ state
 
     def _state(self) -> Path | None:
-        return next((path for path in reversed(self._done()) if (path / "state.json").exists()), None)
+        return next((path for path in reversed(self._done()) if _about(path).get("changed")), None)
 
     def _save(self, silo: Silo, folder: Path) -> None:
         (folder / "model").mkdir()
@@ -121,6 +127,13 @@ class Record:
         """Keep what only the silo's owner may read: warnings of the learner, the whole story of a failure."""
         with explained(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             file.write(text.rstrip() + "\n")
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    about = read_json(folder / "ask.json")
+    if not isinstance(about, dict):
+        raise RunError(f"{folder / 'ask.json'}: is damaged; start a new run")
+    return about
 
 
 def _identity(step: str, body: bytes) -> dict[str, str]:
