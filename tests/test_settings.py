@@ -131,6 +131,20 @@ def test_an_incomplete_recipe(folder, text, line):
     assert line in str(error.value)
 
 
+def test_a_learner_may_lie_beside_the_recipe(folder):
+    (folder / "beside_the_recipe.py").write_text(
+        "import numpy as np\n"
+        "class First:\n"
+        "    def fit(self, X, y): pass\n"
+        "    def predict(self, X): return np.zeros(len(X), int)\n"
+    )
+    overrides = [
+        "silo.0.learner={use='beside_the_recipe.First'}",
+        "silo.1.learner={use='beside_the_recipe.First'}",
+    ]
+    assert sorted(make(folder, overrides=overrides).run(folder / "run").relative()) == ["north", "south"]
+
+
 def test_the_agreed_fingerprint_passes(folder):
     agreed = make(folder).pool_fingerprint
     assert make(folder, overrides=[f"pool.fingerprint={agreed}"]).pool_fingerprint == agreed

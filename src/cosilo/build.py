@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ class Source:
 def federation(values: Mapping[str, Any], source: Source) -> Federation:
     """The federation that the values of a recipe describe."""
     settings = validate(values, source.name)
+    if str(source.folder) not in sys.path:
+        sys.path.append(str(source.folder))  # a learner or method of one's own may lie beside the recipe
     method = find_method(settings.method, source.name)
     rest: Instances | None = None
     if settings.simulation is not None:

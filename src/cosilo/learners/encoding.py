@@ -3,6 +3,7 @@
 from typing import Any
 
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -15,14 +16,15 @@ def encoded(estimator: Any, X: Instances) -> Any:
     """Put in front of an estimator what it needs to read instances like X.
 
     Data frames: numbers are standardised, everything else is one-hot encoded (a value never seen before is
-    none of them). Text: TF-IDF. Arrays, and estimators that are pipelines already, are left as they are.
+    none of them). Text: TF-IDF. Arrays are left as they are, and so are pipelines and objects that are not
+    scikit-learn's: they see what is there.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> frame = pd.DataFrame({"age": [30, 40], "job": ["nurse", "cook"]})
     >>> encoded(GaussianNB(), frame).fit(frame, [0, 1]).predict(frame).tolist()
     [0, 1]
     """
-    if isinstance(estimator, Pipeline):
+    if isinstance(estimator, Pipeline) or not isinstance(estimator, BaseEstimator):
         return estimator
     if isinstance(X, pd.DataFrame):
         numbers = [c for c in X.columns if pd.api.types.is_numeric_dtype(X[c])]
