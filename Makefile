@@ -18,12 +18,14 @@ lint: .venv/all
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cosilo needs Python 3.11 or newer")'
+	@echo "installing the core into .venv, about a minute"
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(PIP) -e .
 	touch $@
 
 # torch first and by itself: what depends on it then takes the version that is there.
 .venv/all: .venv/core
+	@echo "installing all extras into .venv, a few minutes"
 	$(PIP) torch
 	$(PIP) -e '.[torch,data,dev]'
 	touch $@

@@ -92,7 +92,7 @@ def undisturbed(make, pool, tmp_path):
 def points(make, tmp_path, workers, how_many):
     total = run_until(make(workers), tmp_path / "count", None)
     assert total > 100
-    return np.linspace(1, total, how_many).astype(int).tolist()
+    return np.unique(np.linspace(1, total, how_many).astype(int)).tolist()
 
 
 def kill_and_resume(make, pool, tmp_path, undisturbed, workers, how_many):

@@ -26,6 +26,8 @@ class Record:
         self._steps = folder / "steps"
         with explained(folder):
             self._steps.mkdir(parents=True, exist_ok=True)
+            for leftover in self._steps.glob("*.*"):  # a crash cut short how it came or went
+                shutil.rmtree(leftover)
         self._audit = folder / "audit.jsonl"
         mend_log(self._audit)
         self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
@@ -73,7 +75,9 @@ class Record:
         state = self._state()
         for folder in self._done():
             if folder != state and folder != self._step(number):
-                shutil.rmtree(folder)
+                gone = folder.with_suffix(".gone")
+                folder.rename(gone)  # first out of the way, whole: a crash must not leave half a step
+                shutil.rmtree(gone)
 
     # ------------------------------------------------------------------ state
 
