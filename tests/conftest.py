@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import Federation, Silo
+
+# No test fails because the machine was busy: Hypothesis looks at results, not at the clock.
+settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("calm")
 
 DIGITS_X, DIGITS_Y = load_digits(return_X_y=True)
 

@@ -156,6 +156,7 @@ def make(tmp_path: Path) -> Maker:
         for silo, size in (models or {}).items():
             state = folder / "silos" / silo / "steps" / "00005"
             (state / "model").mkdir(parents=True)
+            (state / "ask.json").write_text('{"changed": true}')
             (state / "state.json").write_text("{}")
             (state / "model" / "model.bin").write_bytes(bytes(size))
         return Run(folder)

@@ -105,7 +105,8 @@ def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] |
                     "choose another directory or delete this one"
                 )
         return run
-    if folder.exists() and any(entry.name != ".lock" for entry in folder.iterdir()):
+    own = {".lock", "recipe.json", "recipe.json.part", "run.json.part"}  # what a crash may have left
+    if folder.exists() and any(entry.name not in own for entry in folder.iterdir()):
         raise RunError(f"{folder}: is not empty and not a run; choose another directory")
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
