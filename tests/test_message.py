@@ -23,7 +23,7 @@ def test_decode_undoes_encode(message):
     assert set(back) == set(message)
     for field, value in message.items():
         if isinstance(value, np.ndarray):
-            assert back[field].dtype == value.dtype
+            assert (back[field].dtype, back[field].shape) == (value.dtype, value.shape)
             np.testing.assert_array_equal(back[field], value)
         else:
             assert back[field] == value
@@ -45,6 +45,26 @@ def test_what_is_not_a_number_or_a_name_cannot_be_sent(value):
 def test_foreign_bytes_are_not_a_message(data):
     with pytest.raises(BadMessage):
         decode(data)
+
+
+def test_groups_of_arrays_arrive_as_groups():
+    weights = {"conv.weight": np.ones((2, 3), np.float32), "conv.bias": np.zeros(2), "seen": np.array(3)}
+    back = decode(encode({"weights": weights, "size": 4}))
+    assert back["size"] == 4
+    assert sorted(back["weights"]) == sorted(weights)
+    for name, array in weights.items():
+        np.testing.assert_array_equal(back["weights"][name], array)
+    check(back, {"weights": "weights", "size": "size"})
+    weights["conv.bias"] = np.array([np.nan, 0])
+    with pytest.raises(BadMessage, match=r"conv\.bias holds NaN"):
+        check({"weights": weights}, {"weights": "weights"})
+    with pytest.raises(BadMessage, match="wants an array"):
+        check({"votes": weights}, {"votes": "logits"})
+
+
+def test_a_name_with_a_slash_cannot_be_sent():
+    with pytest.raises(BadMessage, match="may not contain '/'"):
+        encode({"a/b": 1})
 
 
 def test_a_pickle_is_not_a_message_and_does_not_run():

@@ -78,7 +78,7 @@ def test_a_recipe_becomes_a_federation(folder):
             "recipe.toml: silo.0.learner.use: 'sklearn.tree' has no",
         ),
         ("silo.0.learner.use=nowhere.Thing", "recipe.toml: silo.0.learner.use: cannot import 'nowhere'"),
-        ("silo.0.learner.use=Tree", "wants an import path"),
+        ("silo.0.learner.use=Tree", "recipe.toml: silo.0.learner.use: there is no network 'Tree'"),
         (
             "defaults.learner.deep=3",
             "recipe.toml: silo.0.learner: sklearn.tree.DecisionTreeClassifier does not take",
@@ -180,7 +180,7 @@ def test_simulations_are_cut_from_a_dataset_without_overlap(folder, split):
     assert len(federation.silos) == 4
     assert [silo.learner.name for silo in federation.silos] == ["GaussianNB", "DecisionTreeClassifier"] * 2
     for silo in federation.silos:
-        X, y = silo._test
+        X, y = silo.data.test
         assert len(X) == len(y) > 0
         assert set(np.unique(y)) <= set(range(len(silo.task)))
 
@@ -224,6 +224,6 @@ def test_the_rest_is_what_no_silo_got(folder):
     )
     federation = make(folder, text)
     assert len(federation.pool) == 1297 - 200
-    got = {row.tobytes() for silo in federation.silos for row in silo._all[0]}
+    got = {row.tobytes() for silo in federation.silos for row in silo.data.all[0]}
     # A few digits of the dataset are equal to the pixel, so the sets may touch, but no more than that.
     assert len([row for row in federation.pool if row.tobytes() in got]) <= 2

@@ -91,16 +91,16 @@ def test_names_are_safe_as_folder_names(name):
 def test_the_test_set_is_held_out_of_every_class_and_never_trained_on():
     seen = Spy.seen = []
     one = silo(learner=Spy(), test=0.3)
-    one.split(seed=1)
+    one.data.split(seed=1)
     one.fit("local")
     trained = seen[0]
     assert len(trained) == 14
     accuracy, instances = one.scores["local"]
     assert (accuracy, instances) == (0.5, 6)  # three of each class; the spy always says the first
-    one.split(seed=1)
+    one.data.split(seed=1)
     one.fit("again")
     assert seen[1] == trained
-    one.split(seed=2)
+    one.data.split(seed=2)
     one.fit("other")
     assert seen[2] != trained
 
@@ -108,7 +108,7 @@ def test_the_test_set_is_held_out_of_every_class_and_never_trained_on():
 def test_a_class_with_one_instance_stays_in_training():
     labels = np.array(["a"] * 10 + ["b"] * 9 + ["rare"])
     one = silo(data=(X, labels), test=0.5)
-    one.split(seed=0)
+    one.data.split(seed=0)
     assert one.task.classes == ("a", "b", "rare")
     one.fit("local")
     assert "rare" in one.predict(X[-1:])
@@ -129,7 +129,7 @@ def test_without_test_data_there_is_no_score():
     one = silo(test=None)
     one.fit("local")
     assert one.scores == {}
-    assert not one.has_test
+    assert not one.data.has_test
 
 
 def test_the_margin_decides_who_abstains():

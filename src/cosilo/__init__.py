@@ -3,9 +3,20 @@
 __version__ = "0.1.0"
 
 from cosilo.federation import Federation
-from cosilo.methods import METHODS, CoFED, Local
+from cosilo.methods import METHODS, CoFED, FedAvg, FedProx, Local, PersonalisedFedAvg
 from cosilo.runs.run import Run
 from cosilo.silo import Silo
 from cosilo.task import Task
 
-__all__ = ["METHODS", "CoFED", "Federation", "Local", "Run", "Silo", "Task"]
+__all__ = [
+    "METHODS",
+    "CoFED",
+    "FedAvg",
+    "FedProx",
+    "Federation",
+    "Local",
+    "PersonalisedFedAvg",
+    "Run",
+    "Silo",
+    "Task",
+]

@@ -41,7 +41,7 @@ class Boundary:
         self._seed = seed
         self._steps = method.steps()
         self._record = Record(folder)
-        silo.split(seed_for(seed, silo.name, 0))
+        silo.data.split(seed_for(seed, silo.name, 0))
         self._record.restore(silo)
 
     def answer(self, ask: Ask) -> bytes | Failure:

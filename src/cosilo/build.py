@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from cosilo import data
-from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
 from cosilo.federation import Federation
 from cosilo.instances import Instances, as_instances, fingerprint, take
 from cosilo.learners.encoding import encoded
@@ -120,12 +120,18 @@ def imported(path: str, where: str) -> Any:
 
 def make_learner(settings: LearnerSettings, X: Instances, where: str) -> Any:
     """The learner that settings describe, ready to read instances like X."""
+    if "." not in settings.use:  # a network of the zoo
+        from cosilo.learners import zoo
+
+        try:
+            return _network(zoo.find(settings.use), settings, where)
+        except LearnerError as error:
+            raise ConfigError(f"{where}.use: {error}, or an import path such as sklearn.svm.SVC") from None
     thing = imported(settings.use, f"{where}.use")
-    arguments = settings.arguments()
     if settings.recipe is not None or _is_module(thing):
         return _network(thing, settings, where)
     try:
-        return encoded(thing(**arguments), X)
+        return encoded(thing(**settings.arguments()), X)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {settings.use} does not take these settings: {error}") from None
 
@@ -148,6 +154,10 @@ def _network(build: Any, settings: LearnerSettings, where: str) -> Any:
         except ValidationError as error:
             raise ConfigError(explain(error, where, Recipe, key)) from None
     arguments = settings.arguments()
+    try:
+        inspect.signature(build).bind(input_shape=(1,), n_classes=2, **arguments)
+    except TypeError as error:
+        raise ConfigError(f"{where}: {settings.use} does not take these settings: {error}") from None
 
     def module(input_shape: tuple[int, ...], n_classes: int) -> Any:
         return build(input_shape=input_shape, n_classes=n_classes, **arguments)

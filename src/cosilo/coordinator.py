@@ -9,11 +9,11 @@ import numpy as np
 
 from cosilo.engines.base import Answer, Engine
 from cosilo.errors import BadMessage, ConfigError, RunError
-from cosilo.message import Expected, Message, check, decode, encode
+from cosilo.message import Expected, Message, Value, check, decode, encode
 from cosilo.methods.base import Method, Step
 from cosilo.progress import bar
 from cosilo.runs.events import Events
-from cosilo.runs.journal import Arrival, Entry, Failure, Journal, Replies
+from cosilo.runs.journal import Arrival, Entry, Failure, Journal, Mark, Replies
 from cosilo.runs.record import describe
 from cosilo.task import Task, vocabulary
 
@@ -58,7 +58,7 @@ class Silos:
         #: The task of each silo, by name.
         self.tasks: dict[str, Task] = {}
         #: What the run has found out; a report reads it.
-        self.findings: dict[str, Any] = {"scores": {}, "failures": [], "asks": []}
+        self.findings: dict[str, Any] = {"scores": {}, "failures": []}
 
     def meet(self, method: Method, pool: str | None, pool_size: int) -> None:
         """Ask everyone who they are, and hold it against what the method needs; nothing is computed yet."""
@@ -81,6 +81,10 @@ class Silos:
                 problems = [str(error)]
         if problems:
             raise NotMet("\n".join(problems))
+        mark = self._journal.last_mark
+        if mark is not None:
+            self._number, self.findings = mark.number, mark.findings
+            self.rng.bit_generator.state = mark.rng
 
     @property
     def vocabulary(self) -> Task:
@@ -94,23 +98,26 @@ class Silos:
         *,
         each: Callable[[str], Message] | None = None,
         to: Iterable[str] | None = None,
+        valid: Callable[[str, Message], None] | None = None,
         quorum: float | None = None,
         timeout: float | None = None,
     ) -> Replies:
         """Ask silos to do a step, and wait for their replies.
 
-        The message is the same for all, or `each(name)`. A silo that fails, is late or answers with
-        something else than the step declares is in `failures`; if fewer than the fraction `quorum` of those
-        asked are left, the run stops, and can be resumed.
+        The message is the same for all, or `each(name)`. A silo that fails, is late or answers with something
+        else than the step declares, or that `valid(name, reply)` raises BadMessage for, is in `failures`;
+        if fewer than the fraction `quorum` of those asked are left, the run stops, and can be resumed.
         """
         names = self.names if to is None else [name for name in self.names if name in set(to)]
         self._number += 1
         entry = self._journal.entry(self._number, step, names)
         if not entry.done:
-            self._carry_out(entry, message, each, timeout if timeout is not None else self._timeout)
+            self._carry_out(entry, message, each, valid, timeout if timeout is not None else self._timeout)
             self._hold_quorum(entry, self._quorum if quorum is None else quorum)
-            entry.close()
-        self._remember(entry)
+        self._journal.close(entry)
+        for name, failure in entry.failures.items():
+            found = {"ask": entry.number, "step": entry.step, "silo": name}
+            self.findings["failures"].append({**found, "kind": failure.kind, "text": failure.text})
         return Replies(entry)
 
     def _carry_out(
@@ -118,6 +125,7 @@ class Silos:
         entry: Entry,
         message: Message | None,
         each: Callable[[str], Message] | None,
+        valid: Callable[[str, Message], None] | None,
         timeout: float | None,
     ) -> None:
         declared = self._steps[entry.step]
@@ -134,17 +142,25 @@ class Silos:
         self._events.add("ask", ask=entry.number, step=entry.step, silos=missing)
         with bar(entry.step, len(missing)) as advance:
             for answer in self._engine.call(entry.number, entry.step, missing, body, timeout):
-                self._receive(entry, declared, answer)
+                self._receive(entry, declared, answer, valid)
                 advance()
         entry.seconds = time.monotonic() - started
         self._events.add("answered", ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
 
-    def _receive(self, entry: Entry, declared: Step, answer: Answer) -> None:
+    def _receive(
+        self,
+        entry: Entry,
+        declared: Step,
+        answer: Answer,
+        valid: Callable[[str, Message], None] | None,
+    ) -> None:
         failure = answer.content if isinstance(answer.content, Failure) else None
         if isinstance(answer.content, bytes):
             try:
                 reply = decode(answer.content)
                 check(reply, declared.shares, self._expected.get(answer.silo))
+                if valid:
+                    valid(answer.silo, reply)
                 fields = describe(reply, dict(declared.shares))
                 entry.keep(answer.silo, answer.content, Arrival(round(answer.seconds, 6), fields))
             except BadMessage as error:
@@ -168,20 +184,24 @@ class Silos:
                 f"the quorum is {needed}:\n{reasons}"
             )
 
-    def _remember(self, entry: Entry) -> None:
-        fields = {name: arrival.fields for name, arrival in entry.arrivals.items()}
-        seconds = {name: arrival.seconds for name, arrival in entry.arrivals.items()}
-        ask = {"number": entry.number, "step": entry.step, "seconds": entry.seconds}
-        self.findings["asks"].append({**ask, "received": fields, "silo_seconds": seconds})
-        for name, failure in entry.failures.items():
-            found = {"ask": entry.number, "step": entry.step, "silo": name}
-            self.findings["failures"].append({**found, "kind": failure.kind, "text": failure.text})
-
     def evaluate(self, stage: str, to: Iterable[str]) -> None:
         """Collect the scores that silos took after `stage`, from those that share metrics."""
         willing = [name for name in to if "metrics" in self._offers.get(name, ())]
         scores = self.ask("evaluate", {"stage": stage}, to=willing, quorum=0.0)
         self.findings["scores"][stage] = {name: dict(reply) for name, reply in scores.items()}
+
+    def mark(self, **state: Value) -> None:
+        """Keep the state at the end of a round: a resumed run goes on from here (`marked`).
+
+        It replaces the journal before it, so that a run does not grow with its rounds.
+        """
+        rng: dict[str, Any] = dict(self.rng.bit_generator.state)
+        self._journal.mark(Mark(self._number, state, self.findings, rng))
+
+    @property
+    def marked(self) -> Message | None:
+        """The state of the last mark, if the run has one."""
+        return None if self._journal.last_mark is None else self._journal.last_mark.state
 
     def tell(self, **findings: Any) -> None:
         """Put something the method found out into the run's results."""

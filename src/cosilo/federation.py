@@ -191,5 +191,6 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
 def _start_over(path: Path) -> None:
     """Nothing was computed when silos and method did not go together; only the logs are worth keeping."""
     shutil.rmtree(path / "journal", ignore_errors=True)
+    (path / "asks.jsonl").unlink(missing_ok=True)
     for steps in path.glob("silos/*/steps"):
         shutil.rmtree(steps)

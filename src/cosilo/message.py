@@ -16,7 +16,9 @@ from safetensors.numpy import load, save
 
 from cosilo.errors import BadMessage
 
-Value: TypeAlias = NDArray[Any] | bool | int | float | str | list[str]
+#: Arrays that belong together under one field, such as the weights of a model.
+Group: TypeAlias = Mapping[str, NDArray[Any]]
+Value: TypeAlias = NDArray[Any] | Group | bool | int | float | str | list[str]
 Message: TypeAlias = Mapping[str, Value]
 
 #: What a field may be. A silo's share policy is a set of these; "task" is what a silo must say to join.
@@ -36,14 +38,18 @@ def encode(message: Message) -> bytes:
 
     >>> decode(encode({"votes": np.array([1, -1], np.int8), "round": 2}))
     {'votes': array([ 1, -1], dtype=int8), 'round': 2}
+    >>> decode(encode({"weights": {"layer.bias": np.zeros(2)}}))
+    {'weights': {'layer.bias': array([0., 0.])}}
     """
     arrays: dict[str, NDArray[Any]] = {}
     scalars: dict[str, Any] = {}
     for field, value in message.items():
+        if "/" in field:
+            raise BadMessage(f"field {field!r}: a name may not contain '/'")
         if isinstance(value, np.ndarray):
-            if value.dtype.kind not in "biuf":
-                raise BadMessage(f"field {field!r} is an array of {value.dtype}; messages hold numbers only")
-            arrays[field] = np.ascontiguousarray(value)
+            arrays[field] = _numbers(field, value)
+        elif isinstance(value, Mapping) and all(isinstance(v, np.ndarray) for v in value.values()):
+            arrays |= {f"{field}/{name}": _numbers(f"{field}/{name}", array) for name, array in value.items()}
         elif isinstance(value, bool | int | float | str) or _is_names(value):
             scalars[field] = value
         else:
@@ -65,7 +71,21 @@ def decode(buffer: bytes) -> dict[str, Value]:
         ) from error
     if not isinstance(scalars, dict):
         raise BadMessage("the scalars of a message are not named")
-    return {**arrays, **scalars}
+    message: dict[str, Value] = dict(scalars)
+    groups: dict[str, dict[str, NDArray[Any]]] = {}
+    for name, array in sorted(arrays.items()):  # safetensors gives them in any order
+        field, slash, inner = name.partition("/")
+        if slash:
+            groups.setdefault(field, {})[inner] = array
+        else:
+            message[field] = array
+    return {**message, **groups}
+
+
+def _numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind not in "biuf":
+        raise BadMessage(f"field {name!r} is an array of {array.dtype}; messages hold numbers only")
+    return array if array.flags.c_contiguous else array.copy(order="C")
 
 
 def _is_names(value: object) -> bool:
@@ -103,9 +123,13 @@ def _problem(value: Value, kind: str, expected: Expected | None) -> str | None:
     if kind == "metrics":
         good = isinstance(value, int | float) and np.isfinite(value)
         return None if good else f"got {value!r}; wants one finite number"
-    if not isinstance(value, np.ndarray):
-        return f"got {type(value).__name__}; wants an array"
-    return None if np.isfinite(value).all() else "holds NaN or infinity"
+    group = value if kind == "weights" and isinstance(value, Mapping) else {"": value}
+    for name, array in group.items():
+        if not isinstance(array, np.ndarray):
+            return f"got {type(array).__name__}; wants an array"
+        if not np.isfinite(array).all():
+            return f"{name} holds NaN or infinity".strip()
+    return None
 
 
 def _is_count(value: Value) -> bool:

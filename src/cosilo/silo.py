@@ -1,22 +1,24 @@
 """A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy, deepcopy
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import ConfigError, DataError, LearnerError
-from cosilo.instances import Instances, as_instances, blocks, fingerprint, form, join, take
+from cosilo.instances import Instances, as_instances, blocks, fingerprint, join, take
 from cosilo.learners import Learner, as_learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.message import KINDS, Value
+from cosilo.private import Examples, PrivateData
 from cosilo.task import Task, class_names, in_order
 from cosilo.voting import vote_dtype
 
-Examples = tuple[Instances, Codes]
+if TYPE_CHECKING:
+    from cosilo.learners.network import Network
 
 #: Pool instances labelled at a time: bounds what a learner has to hold while it predicts.
 PREDICT_AT_ONCE = 20_000
@@ -53,25 +55,10 @@ class Silo:
         self.name = name
         self._where = f"silo {name!r}"
         self.shares = self._policy(shares)
-        if not 0 < validation < 1:
-            raise ConfigError(f"{self._where}: validation = {validation}; wants a fraction between 0 and 1")
-        self._validation_fraction = validation
         self.learner: Learner = as_learner(learner)
 
-        names = class_names(y)
-        self.task = self._task(task, names)
-        self._all = self._examples(X, names, "data")
-        self._test_fraction: float | None = None
-        self._test: Examples | None = None
-        if isinstance(test, tuple):
-            self._test = self._examples(test[0], class_names(test[1]), "test data")
-            self._same_form(self._test[0], "test data")
-        elif test is not None:
-            if not 0 < test < 1:
-                raise ConfigError(f"{self._where}: test = {test}; wants a fraction between 0 and 1")
-            self._test_fraction = test
-        self._train = self._all
-        self._check_training()
+        self.task = self._task(task, class_names(y))
+        self.data = PrivateData(self._where, self.task, X, y, test, validation)
 
         self.pool: Instances | None = None
         self.pool_fingerprint: str | None = None
@@ -91,7 +78,7 @@ class Silo:
 
     def __repr__(self) -> str:
         classes = ", ".join(self.task.classes)
-        return f"<Silo {self.name!r}: {len(self._all[1])} instances, task {classes}>"
+        return f"<Silo {self.name!r}: {len(self.data.all[1])} instances, task {classes}>"
 
     # ------------------------------------------------------------------ what is checked when it is made
 
@@ -115,58 +102,19 @@ class Silo:
         except DataError as error:
             raise DataError(f"{self._where}: {error}") from None
 
-    def _examples(self, X: Any, names: NDArray[np.str_], what: str) -> Examples:
-        where = f"{self._where}, {what}"
-        instances = as_instances(X, where)
-        if len(instances) != len(names):
-            raise DataError(f"{where}: {len(instances)} instances but {len(names)} labels; wants one each")
-        if names.ndim != 1:
-            raise DataError(f"{where}: labels of shape {names.shape}; wants one class per instance")
-        return instances, self.task.encode(names, where)
-
-    def _same_form(self, X: Instances, what: str) -> None:
-        if form(X) != form(self._all[0]):
-            raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self._all[0])}")
-
-    def _check_training(self) -> None:
-        present = np.unique(self._train[1])
-        if len(present) < 2:
-            only = self.task.classes[present[0]]
-            raise DataError(
-                f"{self._where}: only class {only!r} is in the training data; wants at least two classes"
-            )
-
     # ------------------------------------------------------------------ set-up
 
     def use_pool(self, pool: Any, known_fingerprint: str | None = None) -> None:
         """Hold the public pool; its form has to be that of the data."""
         instances = as_instances(pool, f"{self._where}, pool")
-        self._same_form(instances, "its pool")
+        self.data.same_form(instances, "its pool")
         self.pool = instances
         self.pool_fingerprint = known_fingerprint or fingerprint(instances)
-
-    def split(self, seed: int) -> None:
-        """Hold out the test set, if it is a fraction of the data; the same seed splits the same way."""
-        if self._test_fraction is not None:
-            held, kept = self._hold_out(self._all[1], self._test_fraction, seed)
-            self._train = (take(self._all[0], kept), self._all[1][kept])
-            self._test = (take(self._all[0], held), self._all[1][held]) if len(held) else None
-            self._check_training()
-
-    @staticmethod
-    def _hold_out(y: Codes, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Indices to hold out and to keep, in the same share of every class; one of each class is kept."""
-        rng = np.random.default_rng(seed)
-        held: list[NDArray[np.int64]] = []
-        for code in np.unique(y):
-            members = rng.permutation(np.flatnonzero(y == code))
-            held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
-        out = np.sort(np.concatenate(held))
-        return out, np.setdiff1d(np.arange(len(y)), out)
 
     def fresh(self) -> "Silo":
         """The same silo for another run: data and policy are shared, what was learnt is not."""
         other = copy(self)
+        other.data = copy(self.data)
         other.learner = deepcopy(self.learner)
         other.trained, other.changed, other.notes, other.scores = False, False, {}, {}
         return other
@@ -174,14 +122,9 @@ class Silo:
     # ------------------------------------------------------------------ what steps do
 
     @property
-    def has_test(self) -> bool:
-        """Whether the silo holds out test data."""
-        return self._test is not None or self._test_fraction is not None
-
-    @property
     def size(self) -> int:
         """The number of training instances."""
-        return len(self._train[1])
+        return len(self.data.train[1])
 
     def fit(
         self,
@@ -202,15 +145,13 @@ class Silo:
         A part of the training data is held out when `validate` asks for it or the learner wants it; it is
         the same part every time, and never holds a pseudo-label.
         """
-        X, y = self._train
-        validation = None
+        validation, (X, y) = None, self.data.train
         if validate or self.learner.wants_validation:
-            held, kept = self._validation_split()
-            validation = (take(X, held), y[held])
-            X, y = take(X, kept), y[kept]
+            validation, (X, y) = self.data.validation()
         if pseudo is not None:
             X, y = join(X, pseudo[0]), np.concatenate([y, pseudo[1]])
         self.changed = True
+        self.notes.pop("outputs", None)  # a network that was widened for others is the silo's own again
         self.learner.fit(
             X,
             y,
@@ -222,8 +163,13 @@ class Silo:
             validation=validation,
         )
         self.trained = True
-        if self._test is not None:
-            self.scores[stage] = (self._accuracy(self._test), len(self._test[1]))
+        self.take_score(stage)
+
+    def take_score(self, stage: str) -> None:
+        """Judge the model on the test data, privately; model and score are kept with this step."""
+        self.changed = True
+        if self.data.test is not None:
+            self.scores[stage] = (self._accuracy(self.data.test), len(self.data.test[1]))
 
     def _sample_weight(self, y: Codes, classes: str | None) -> NDArray[np.float64] | None:
         if classes == "auto":
@@ -231,7 +177,7 @@ class Silo:
         if classes == "equal":
             return balanced_weights(y, len(self.task))
         if classes == "own":
-            return weights_towards(np.bincount(self._train[1], minlength=len(self.task)), y)
+            return weights_towards(np.bincount(self.data.train[1], minlength=len(self.task)), y)
         # A learner that weighs by itself is told not to.
         return np.ones(len(y)) if classes == "none" and self.learner.can_weigh else None
 
@@ -241,20 +187,9 @@ class Silo:
             self.scores[stage] = list(self.scores.values())[-1]
             self.changed = True
 
-    def _validation_split(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        held, kept = self._hold_out(self._train[1], self._validation_fraction, seed=0)
-        if len(held) == 0:
-            raise DataError(
-                f"{self._where}: {self.size} training instances are too few to hold out "
-                f"{self._validation_fraction:.0%} for validation; give it more data or a larger fraction"
-            )
-        return held, kept
-
     def validation_accuracy(self) -> float:
         """Accuracy on the part of the training data that `fit(validate=True)` held out."""
-        held, _ = self._validation_split()
-        X, y = self._train
-        return self._accuracy((take(X, held), y[held]))
+        return self._accuracy(self.data.validation()[0])
 
     def _accuracy(self, examples: Examples) -> float:
         X, y = examples
@@ -262,9 +197,15 @@ class Silo:
 
     def _predict(self, X: Instances) -> Codes:
         self._need_model()
-        return np.concatenate(
-            [self.learner.predict(take(X, part)) for part in blocks(len(X), PREDICT_AT_ONCE)]
-        )
+        parts = blocks(len(X), PREDICT_AT_ONCE)
+        if "outputs" not in self.notes:
+            return np.concatenate([self.learner.predict(take(X, part)) for part in parts])
+        return np.concatenate([self._chances(take(X, part)).argmax(axis=1) for part in parts])
+
+    def _chances(self, X: Instances) -> NDArray[np.float64]:
+        """Probabilities of the silo's own classes, of whichever the learner has outputs for."""
+        chances = self.learner.predict_proba(X)
+        return chances[:, self._codes()] if "outputs" in self.notes else chances
 
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
         """One code per pool instance; −1 where the two most likely classes are within `margin`."""
@@ -275,7 +216,7 @@ class Silo:
         self._need_model()
         votes: NDArray[np.signedinteger[Any]] = np.empty(len(pool), small)
         for part in blocks(len(pool), PREDICT_AT_ONCE):
-            chances = self.learner.predict_proba(take(pool, part))
+            chances = self._chances(take(pool, part))
             second, first = np.sort(chances, axis=1)[:, -2:].T
             votes[part] = np.where(first - second > margin, chances.argmax(axis=1), -1)
         return votes
@@ -298,6 +239,50 @@ class Silo:
     def _need_model(self) -> None:
         if not self.trained:
             raise LearnerError(f"{self._where}: is asked to predict before it was trained")
+
+    # ------------------------------------------------------------------ networks shared with others
+
+    def widen(self, vocabulary: list[str]) -> None:
+        """Give the network an output for every class of the vocabulary; the silo's own stay its task."""
+        self.notes["codes"] = np.array(self.task.codes_in(Task(tuple(vocabulary))), dtype=np.int64)
+        self.notes["outputs"] = len(vocabulary)
+        self.trained = False
+        self.changed = True
+
+    def _codes(self) -> NDArray[np.int64]:
+        codes = self.notes["codes"]
+        assert isinstance(codes, np.ndarray)
+        return codes
+
+    def _network(self) -> "Network":
+        """The learner, which a method that needs a network has made sure is one; built if it is not yet."""
+        network: Network = self.learner  # type: ignore[assignment]
+        if not self.trained:
+            outputs = self.notes["outputs"]
+            assert isinstance(outputs, int)
+            network.begin(take(self.data.train[0], slice(0, 2)), n_classes=outputs, seed=self.seed)
+            self.trained = True
+        return network
+
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """The network's weights, as they are now."""
+        return self._network().weights()
+
+    def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from these weights."""
+        self._network().set_weights(weights)
+
+    def train_network(self, *, epochs: int, rate: float = 1.0, pull: float = 0.0) -> None:
+        """Train the widened network from its present weights, by the learner's recipe.
+
+        The model is not saved with the step: the next one gets its weights from the coordinator.
+        """
+        X, y = self.data.train
+        network = self._network()
+        change = {"epochs": epochs, "lr": network.recipe.lr * rate, "patience": None}
+        recipe = network.recipe.model_copy(update=change)
+        codes, classes = self._codes()[y], network.n_classes_
+        network.fit(X, codes, n_classes=classes, seed=self.seed, warm=True, recipe=recipe, pull=pull)
 
     # ------------------------------------------------------------------ for its owner
 

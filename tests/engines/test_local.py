@@ -30,20 +30,28 @@ class Shaky:
         return (X @ self.bias + noise > 0).astype(int)
 
 
+def forms(ask: dict) -> dict:
+    """What came in, without the time that it took."""
+    return {name: arrival["fields"] for name, arrival in sorted(ask["arrivals"].items())}
+
+
 def outcome(run, pool) -> dict:
     """Everything a run came to, without its timing."""
-    result = run.result
-    for ask in result["asks"]:
-        del ask["seconds"], ask["silo_seconds"]
+    asks = [{**ask, "seconds": 0, "arrivals": forms(ask)} for ask in run.asks()]
     labels = {name: silo.label_pool().tolist() for name, silo in run.silos.items() if name != "shaky"}
-    return {"result": result, "labels": labels, "audit": {name: run.audit(name) for name in run.silos}}
+    return {
+        "result": run.result,
+        "asks": asks,
+        "labels": labels,
+        "audit": {name: run.audit(name) for name in run.silos},
+    }
 
 
 def test_the_same_results_in_process_and_with_any_number_of_workers(tmp_path, silos, pool):
     X, y = pool[:60], ["a", "b"] * 30
     extra = [
-        Silo("forest", *silos()[0]._all, RandomForestClassifier(10)),
-        Silo("network", *silos()[0]._all, MLPClassifier((16,), max_iter=30)),
+        Silo("forest", *silos()[0].data.all, RandomForestClassifier(10)),
+        Silo("network", *silos()[0].data.all, MLPClassifier((16,), max_iter=30)),
         Silo("shaky", X, y, Shaky()),
         Silo("shaky2", X, y, Shaky()),
     ]

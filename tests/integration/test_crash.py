@@ -28,7 +28,7 @@ OPERATIONS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
 @pytest.fixture
 def make(silos, pool):
     """The same federation every time: trees, a network, a hand-written learner; two rounds."""
-    X, y = silos()[0]._all
+    X, y = silos()[0].data.all
     networks = [
         Silo("network", X, y, MLPClassifier((8,), max_iter=20)),
         Silo("torch", X, y, Network(torch.nn.Linear(64, 3), Recipe(epochs=2, lr=0.01))),
@@ -69,11 +69,14 @@ def run_until(federation: Federation, folder: Path, at: int | None) -> int | Non
     return int(count)
 
 
+def forms(ask: dict) -> dict:
+    """What came in, without the time that it took."""
+    return {name: arrival["fields"] for name, arrival in sorted(ask["arrivals"].items())}
+
+
 def outcome(run: Run, pool: np.ndarray) -> dict:
     """Final models and everything a report shows, without the timing."""
-    result = run.result
-    for ask in result["asks"]:
-        del ask["seconds"], ask["silo_seconds"]
+    asks = [{**ask, "seconds": 0, "arrivals": forms(ask)} for ask in run.asks()]
     models = {}
     for name, silo in run.silos.items():
         learner = silo.learner
@@ -81,7 +84,7 @@ def outcome(run: Run, pool: np.ndarray) -> dict:
             pool
         ).tolist()
     left = {name: [e for e in run.audit(name) if not e.get("again")] for name in run.silos}
-    return {"result": result, "models": models, "left": left}
+    return {"result": run.result, "asks": asks, "models": models, "left": left}
 
 
 @pytest.fixture

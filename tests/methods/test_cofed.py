@@ -235,7 +235,7 @@ def test_local_and_cofed_train_the_same_local_models(tmp_path, federation):
 
 def test_warm_start_goes_on_and_scratch_does_not(tmp_path, pool, silos):
     network = MLPClassifier((8,), max_iter=1, random_state=0)
-    X, y = silos()[0]._all
+    X, y = silos()[0].data.all
     members = [Silo("net", X, y, network), Silo("line", X, y, LogisticRegression(max_iter=1000))]
     moved = {}
     for start in ("local", "scratch"):

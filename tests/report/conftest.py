@@ -55,8 +55,7 @@ def asks_for(names: list[str]) -> list[dict[str, Any]]:
             "number": number,
             "step": step,
             "seconds": 0.5 * number,
-            "received": dict.fromkeys(names, fields),
-            "silo_seconds": dict.fromkeys(names, 0.1 * number),
+            "arrivals": {name: {"seconds": 0.1 * number, "fields": fields} for name in names},
         }
         for number, (step, fields, _) in enumerate(ASKS, start=1)
     ]
@@ -133,7 +132,7 @@ def make(tmp_path: Path) -> Maker:
         folder.mkdir(parents=True, exist_ok=True)
         result = dict(result if result is not None else SMALL)
         names = list(result["tasks"])
-        result.setdefault("asks", asks_for(names))
+        asks = result.pop("asks", asks_for(names))
         about = {
             "cosilo": "0.1.0",
             "method": method or {"use": "cofed", "alpha": 0.3, "rounds": 1},
@@ -148,7 +147,8 @@ def make(tmp_path: Path) -> Maker:
         (folder / "result.json").write_text(json.dumps(result))
         if recipe:
             (folder / "recipe.json").write_text(json.dumps(recipe))
-        write_lines(folder / "events.jsonl", events_for(result["asks"]))
+        write_lines(folder / "asks.jsonl", asks)
+        write_lines(folder / "events.jsonl", events_for(asks))
         for silo in names:
             log = (logs or {}).get(silo, audit_log())
             if log:

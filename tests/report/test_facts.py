@@ -170,7 +170,7 @@ def test_a_log_that_is_elsewhere_is_what_was_received(make):
 
 
 def test_log_and_journal_are_held_against_each_other(make, small, log):
-    del small["asks"][3]["received"]["a"]  # left, and came too late
+    del small["asks"][3]["arrivals"]["a"]  # left, and came too late
     run = make(small, logs={"b": log[:5]})  # the last reply of b arrived and is not in its log
     a, b, c = gather(run).traffic.silos
     assert (a.not_accepted, a.not_logged) == (1, 0)
@@ -202,7 +202,7 @@ def test_time_in_which_a_run_lay_still_is_not_work():
         {"at": 103.0, "event": "answered", "ask": 1},
         {"at": 104.0, "event": "finish"},
     ]
-    ask = {"number": 1, "step": "train", "seconds": 2.0, "received": {"a": {}}, "silo_seconds": {"a": 1.5}}
+    ask = {"number": 1, "step": "train", "seconds": 2.0, "arrivals": {"a": {"seconds": 1.5, "fields": {}}}}
     clock = timing(events, [ask])
     assert (clock.wall, clock.resumed, clock.still) == (6.0, 1, 98.0)
     assert clock.asks[0].start == 3.0
@@ -210,7 +210,7 @@ def test_time_in_which_a_run_lay_still_is_not_work():
 
 
 def test_without_an_event_log_asks_follow_each_other():
-    asks = [{"number": n, "step": "x", "seconds": 1.0, "received": {}, "silo_seconds": {}} for n in (1, 2)]
+    asks = [{"number": n, "step": "x", "seconds": 1.0, "arrivals": {}} for n in (1, 2)]
     clock = timing([], asks)
     assert [ask.start for ask in clock.asks] == [0.0, 1.0]
     assert (clock.wall, clock.asks[0].slowest) == (2.0, None)

@@ -172,7 +172,7 @@ def test_failures_are_named(make, small, log):
     for found in small["scores"].values():
         del found["c"]
     for ask in small["asks"][1:]:
-        del ask["received"]["c"]
+        del ask["arrivals"]["c"]
     failed = {"ask": 2, "step": "train", "fields": {}, "failure": line}
     text = read(make(small, logs={"c": [log[0], failed]})).text
     assert text.count(line) == 3  # in the table of silos, among what left, in the list of failures
@@ -249,10 +249,7 @@ def test_every_size_is_small_and_whole(make, large, silos, classes):
 
 def test_many_rounds_and_asks(make, large):
     result = large(5, 40, rounds=200)
-    result["asks"] = [
-        {"number": n, "step": "label", "seconds": 0.1, "received": {}, "silo_seconds": {}}
-        for n in range(1, 800)
-    ]
+    result["asks"] = [{"number": n, "step": "label", "seconds": 0.1, "arrivals": {}} for n in range(1, 800)]
     page = render(gather(make(result, method={"use": "cofed", "rounds": 200})))
     assert len(page.encode()) < 1_000_000
     assert "The first 500 of 799" in Reader(page).text

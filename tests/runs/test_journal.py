@@ -7,21 +7,28 @@ import pytest
 from cosilo.errors import RunError
 from cosilo.message import encode
 from cosilo.runs.files import append_line, mend_log, new_folder, read_lines, write, write_json
-from cosilo.runs.journal import Arrival, Failure, Journal, Replies
+from cosilo.runs.journal import Arrival, Failure, Journal, Mark, Replies
 
 BODY = encode({"votes": np.array([1, 2], np.int8)})
 
 
 def filled(tmp_path):
-    entry = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
+    journal = Journal(tmp_path / "j")
+    entry = journal.entry(1, "label", ["a", "b", "c"])
     entry.keep("a", BODY, Arrival(0.5, {}))
     entry.keep("c", BODY, Arrival(0.7, {}))
     entry.failures["b"] = Failure("lost", "silo 'b': gone")
+    return journal, entry
+
+
+def close(tmp_path):
+    journal, entry = filled(tmp_path)
+    journal.close(entry)
     return entry
 
 
 def test_a_closed_entry_is_read_back_as_it_was(tmp_path):
-    filled(tmp_path).close()
+    close(tmp_path)
     entry = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
     assert entry.done
     replies = Replies(entry)
@@ -41,7 +48,7 @@ def test_replies_of_an_open_entry_are_kept_but_failures_are_asked_again(tmp_path
 
 
 def test_another_method_cannot_go_on_with_this_journal(tmp_path):
-    filled(tmp_path).close()
+    close(tmp_path)
     with pytest.raises(RunError, match="ask 1 was 'label', the method now asks for 'train'"):
         Journal(tmp_path / "j").entry(1, "train", ["a", "b", "c"])
     with pytest.raises(RunError, match="other silos"):
@@ -50,7 +57,7 @@ def test_another_method_cannot_go_on_with_this_journal(tmp_path):
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"silos": ["a", "b", "c"]}', "null"])
 def test_a_damaged_entry_is_named(tmp_path, content):
-    filled(tmp_path).close()
+    close(tmp_path)
     path = tmp_path / "j/00001-label/done.json"
     path.write_text(content)
     with pytest.raises(RunError, match=r"done\.json: is damaged"):
@@ -58,8 +65,7 @@ def test_a_damaged_entry_is_named(tmp_path, content):
 
 
 def test_a_damaged_reply_is_named(tmp_path):
-    entry = filled(tmp_path)
-    entry.close()
+    entry = close(tmp_path)
     path = tmp_path / "j/00001-label/a.safetensors"
     path.write_bytes(BODY[:-1])
     with pytest.raises(RunError, match=r"a\.safetensors: is damaged"):
@@ -114,3 +120,38 @@ def test_a_damaged_log_is_named(tmp_path):
 def test_a_file_system_that_is_read_only_is_named():
     with pytest.raises(RunError, match=r"/sys/x: writing is not allowed; .*completed steps are kept"):
         write(Path("/sys/x"), b"x")
+
+
+def test_every_completed_ask_is_logged_once(tmp_path):
+    close(tmp_path)
+    (tmp_path / "asks.jsonl").unlink()  # killed between the two writes
+    for _ in range(2):
+        journal = Journal(tmp_path / "j")
+        journal.close(journal.entry(1, "label", ["a", "b", "c"]))
+    (line,) = read_lines(tmp_path / "asks.jsonl")
+    assert (line["number"], line["step"], sorted(line["arrivals"])) == (1, "label", ["a", "c"])
+
+
+def test_a_mark_replaces_the_journal_before_it_but_not_the_meeting(tmp_path):
+    journal = Journal(tmp_path / "j")
+    for number in (1, 2, 3):
+        entry = journal.entry(number, "step", ["a"])
+        entry.keep("a", BODY, Arrival(0.1, {}))
+        journal.close(entry)
+    weights = {"layer.weight": np.arange(4.0)}
+    journal.mark(Mark(3, {"round": 7, "weights": weights}, {"scores": {}}, {"state": {"inc": 2**100}}))
+    assert sorted(path.name for path in (tmp_path / "j").iterdir()) == ["00001-step", "mark.safetensors"]
+    mark = Journal(tmp_path / "j").last_mark
+    assert mark.number == 3
+    assert mark.state["round"] == 7
+    np.testing.assert_array_equal(mark.state["weights"]["layer.weight"], weights["layer.weight"])
+    assert mark.rng == {"state": {"inc": 2**100}}
+    assert len(read_lines(tmp_path / "asks.jsonl")) == 3
+
+
+def test_a_damaged_mark_is_named(tmp_path):
+    journal = Journal(tmp_path / "j")
+    journal.mark(Mark(1, {"round": 1}, {}, {}))
+    (tmp_path / "j/mark.safetensors").write_bytes(b"x" * 40)
+    with pytest.raises(RunError, match=r"mark\.safetensors: is damaged"):
+        Journal(tmp_path / "j")

@@ -38,6 +38,8 @@ class Learner(Protocol):
     can_warm_start: bool
     #: Whether `predict_proba` may be called.
     has_probabilities: bool
+    #: Whether this is a network whose weights can be read and set (see `Network`).
+    has_weights: bool
     #: Whether `fit` takes sample weights.
     can_weigh: bool
     #: Whether update training goes on from the last weights when nobody says otherwise.

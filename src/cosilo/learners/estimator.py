@@ -69,6 +69,7 @@ class Estimator:
         #: An ensemble keeps its members and learns with new ones: a warm fit adds as many as it began with.
         self._members = own.get("n_estimators")
         self.has_probabilities = hasattr(model, "predict_proba")
+        self.has_weights = False
         self.can_weigh = _takes_weights(last)
         self.warm_starts_by_default = False
         self.weighs_by_itself = False

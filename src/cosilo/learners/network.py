@@ -2,7 +2,7 @@
 
 import copy
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -54,6 +54,7 @@ class Network:
     can_warm_start = True
     warm_starts_by_default = True
     has_probabilities = True
+    has_weights = True
     can_weigh = True
 
     def __init__(
@@ -86,9 +87,14 @@ class Network:
         warm: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
         validation: tuple[Instances, Codes] | None = None,
+        recipe: Recipe | None = None,
+        pull: float = 0.0,
     ) -> None:
-        """Train from the template's weights, or with `warm` from the ones learnt before."""
-        recipe = self.update if update else self.recipe
+        """Train from the template's weights, or with `warm` from the ones learnt before.
+
+        `recipe` stands in for the network's own; `pull` holds the weights near where this training starts.
+        """
+        recipe = recipe or (self.update if update else self.recipe)
         if recipe.patience is None:
             validation = None
         elif validation is None or len(validation[1]) == 0:
@@ -114,11 +120,39 @@ class Network:
         with seeded(seed), black_box(self.name, "fit"):
             # Work on a copy: a fit that fails leaves what was learnt before as it was.
             module = copy.deepcopy(before) if before is not None else self._built(shape, n_classes)
-            train(module.to(device), recipe, data, held, n_classes=n_classes, seed=seed, name=self.name)
+            module = module.to(device)
+            train(module, recipe, data, held, n_classes=n_classes, seed=seed, name=self.name, pull=pull)
         self.module_, self.n_classes_ = module.eval(), int(n_classes)
         self.input_shape_, self.bytes_, self.columns_ = shape, is_bytes, columns
         if not warm:
             self.seed_ = int(seed)  # a builder may draw the architecture: load must draw the same
+
+    def begin(self, X: Instances, *, n_classes: int, seed: int) -> None:
+        """Build the network for instances like X, untrained."""
+        columns = columns_of(X)
+        shape, is_bytes = _form(self._tensor(X, columns))
+        with seeded(seed):
+            self.module_ = self._built(shape, n_classes).eval()
+        self.n_classes_, self.seed_ = int(n_classes), int(seed)
+        self.input_shape_, self.bytes_, self.columns_ = shape, is_bytes, columns
+
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """Copies of all parameters and buffers, by name."""
+        return {name: tensor.cpu().numpy().copy() for name, tensor in self._learnt().state_dict().items()}
+
+    def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Take over parameters and buffers; names and shapes have to be the network's own."""
+        mine = self._learnt().state_dict()
+        for name in sorted(mine.keys() ^ weights.keys()):
+            odd = "lacks" if name in mine else "has besides"
+            raise LearnerError(f"{self.name}: the global model {odd} {name!r}; it is another architecture")
+        for name, array in weights.items():
+            if tuple(mine[name].shape) != array.shape:
+                raise LearnerError(
+                    f"{self.name}: {name!r} is {list(array.shape)} in the global model, here "
+                    f"{list(mine[name].shape)}; it is another architecture"
+                )
+        self._learnt().load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
 
     def predict(self, X: Instances) -> Codes:
         """One code per instance: the largest output."""

@@ -119,9 +119,15 @@ def train(
     n_classes: int,
     seed: int,
     name: str,
+    pull: float = 0.0,
 ) -> None:
-    """Train a module in place by a recipe; with `held`, stop early and go back to the best weights."""
-    optimiser = _optimiser(recipe, [p for p in module.parameters() if p.requires_grad])
+    """Train a module in place by a recipe; with `held`, stop early and go back to the best weights.
+
+    `pull` adds (pull/2)‖w − w₀‖² to the loss, where w₀ are the weights at the start (FedProx).
+    """
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    start = [p.detach().clone() for p in parameters] if pull else []
+    optimiser = _optimiser(recipe, parameters)
     order = torch.Generator().manual_seed(seed % 2**63)
     sizes = batch_sizes(len(data.x), recipe.batch)
     best_loss, best_epoch, best_state = math.inf, 0, module.state_dict()
@@ -139,6 +145,9 @@ def train(
                 loss = (cross_entropy(answer, data.y[index], reduction="none") * data.weight[index]).mean()
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
+            for parameter, origin in zip(parameters, start, strict=False):
+                if parameter.grad is not None:  # the gradient of the proximal term
+                    parameter.grad.add_(parameter.detach() - origin, alpha=pull)
             optimiser.step()
             total += loss.detach()
         _finite(total.item(), "loss", epoch, recipe, name)

@@ -2,8 +2,13 @@
 
 from cosilo.methods.base import Method, step
 from cosilo.methods.cofed import CoFED
+from cosilo.methods.fedavg import FedAvg
+from cosilo.methods.fedprox import FedProx
 from cosilo.methods.local import Local
+from cosilo.methods.personalised_fedavg import PersonalisedFedAvg
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (CoFED, Local)}
+METHODS: dict[str, type[Method]] = {
+    method.name: method for method in (CoFED, FedAvg, FedProx, Local, PersonalisedFedAvg)
+}
 
-__all__ = ["METHODS", "CoFED", "Local", "Method", "step"]
+__all__ = ["METHODS", "CoFED", "FedAvg", "FedProx", "Local", "Method", "PersonalisedFedAvg", "step"]

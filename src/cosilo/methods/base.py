@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from cosilo.errors import ConfigError, DataError
+from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.message import KINDS, Message
 from cosilo.task import Task
+from cosilo.wording import listing
 
 if TYPE_CHECKING:
     from cosilo.coordinator import Silos
@@ -56,6 +57,8 @@ class Method(BaseModel):
     name: ClassVar[str]
     #: Whether the silos have to hold a pool.
     needs_pool: ClassVar[bool] = False
+    #: Whether the silos' learners have to be networks, whose weights can be shared.
+    needs_network: ClassVar[bool] = False
 
     def coordinate(self, silos: "Silos") -> None:
         """What the coordinator does: ask silos for steps, compute on the replies, ask again."""
@@ -89,6 +92,14 @@ class Method(BaseModel):
 
     def prepare(self, silo: "Silo") -> None:
         """Run at the silo before anything is computed: raise if it cannot take part."""
+        if self.needs_network and not silo.learner.has_weights:
+            from cosilo.methods import METHODS
+
+            others = [name for name, method in METHODS.items() if not method.needs_network]
+            raise LearnerError(
+                f"silo {silo.name!r}: {silo.learner.name} has no weights to share, which {self.name} needs; "
+                f"it can join {listing(others)}"
+            )
 
     def check(self, tasks: Mapping[str, Task]) -> None:
         """Run at the coordinator before anything is computed: raise if these tasks do not go together."""
@@ -100,7 +111,7 @@ class Method(BaseModel):
         return {
             "classes": list(silo.task.classes),
             "pool": silo.pool_fingerprint or "",
-            "offers": sorted(silo.shares if silo.has_test else silo.shares - {"metrics"}),
+            "offers": sorted(silo.shares if silo.data.has_test else silo.shares - {"metrics"}),
         }
 
     @step(accuracy="metrics", instances="metrics")

@@ -83,7 +83,8 @@ class CoFED(Method):
 
         updated = silos.ask("update", each=share_of, to=names)  # 4. update training
         silos.evaluate(stage, to=updated)
-        received = {name: len(np.atleast_1d(share_of(name)["index"])) for name in updated}
+        mine = {name: elected.for_task(silos.tasks[name].codes_in(vocabulary)) for name in updated}
+        received = {name: len(index) for name, (index, _) in mine.items()}
         return {**facts, "stage": stage, "received": received}
 
     def _weights(self, silos: "Silos", trained: "Replies") -> dict[str, float]:

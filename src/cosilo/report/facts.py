@@ -81,7 +81,7 @@ def gather(run: Run) -> Facts:
             about,
             results(run, result),
             traffic(run, result, about.rounds),
-            timing(run.events(), result["asks"]),
+            timing(run.events(), run.asks()),
         )
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise RunError(

@@ -62,7 +62,7 @@ def timing(events: Sequence[Mapping[str, Any]], asks: Sequence[Mapping[str, Any]
     end = 0.0
     for ask in asks:
         start = starts.get(ask["number"], end)
-        silos: Mapping[str, float] = ask["silo_seconds"]
+        silos = {name: arrival["seconds"] for name, arrival in ask["arrivals"].items()}
         slowest = max(silos, key=lambda name: silos[name], default=None)
         timed.append(
             AskTime(
@@ -70,7 +70,7 @@ def timing(events: Sequence[Mapping[str, Any]], asks: Sequence[Mapping[str, Any]
                 ask["step"],
                 start,
                 ask["seconds"],
-                len(ask["received"]),
+                len(ask["arrivals"]),
                 slowest,
                 silos[slowest] if slowest is not None else 0.0,
             )

@@ -84,7 +84,8 @@ def traffic(run: Run, result: Mapping[str, Any], rounds: int) -> Traffic:
     names: list[str] = run.about["silos"]
     models = run.model_bytes()
     logs = {name: run.audit(name) for name in names}
-    received = {name: list(_received(result["asks"], name)) for name in names}
+    asks = run.asks()
+    received = {name: list(_received(asks, name)) for name in names}
     split = {name: _split(log) for name, log in logs.items()}
     messages = {name: split[name][0] if logs[name] else received[name] for name in names}
     keys = _keys([message for name in names for message in messages[name]])
@@ -116,8 +117,8 @@ def traffic(run: Run, result: Mapping[str, Any], rounds: int) -> Traffic:
 
 def _received(asks: Sequence[Mapping[str, Any]], name: str) -> Iterator[_Message]:
     for ask in asks:
-        if name in ask["received"]:
-            yield ask["number"], ask["step"], ask["received"][name], None
+        if name in ask["arrivals"]:
+            yield ask["number"], ask["step"], ask["arrivals"][name]["fields"], None
 
 
 def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[_Message], list[_Message]]:

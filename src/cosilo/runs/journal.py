@@ -1,13 +1,15 @@
 """The coordinator's journal: every reply as it came, so that a run can be replayed up to where it was."""
 
+import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cosilo.errors import BadMessage, RunError
-from cosilo.message import Message, decode
-from cosilo.runs.files import explained, read_json, write, write_json
+from cosilo.message import Message, decode, encode
+from cosilo.runs.files import append_line, explained, mend_log, read_json, read_lines, write, write_json
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,9 @@ class Entry:
                 "delete that folder and resume, else start a new run"
             ) from None
 
-    def close(self) -> None:
-        """Mark the ask as completed."""
-        record = {
+    def record(self) -> dict[str, Any]:
+        """All that is known of the ask but the replies themselves."""
+        return {
             "number": self.number,
             "step": self.step,
             "silos": self.silos,
@@ -72,8 +74,6 @@ class Entry:
             "arrivals": {name: asdict(arrival) for name, arrival in self.arrivals.items()},
             "failures": {name: asdict(failure) for name, failure in self.failures.items()},
         }
-        write_json(self.folder / "done.json", record)
-        self.done = True
 
 
 class Replies(Mapping[str, Message]):
@@ -96,13 +96,69 @@ class Replies(Mapping[str, Message]):
         return len(self._names)
 
 
+@dataclass(frozen=True)
+class Mark:
+    """Where a method with many rounds was: the number of the last ask, its state, what it had found out."""
+
+    number: int
+    state: Message
+    findings: dict[str, Any]
+    rng: dict[str, Any]
+
+
 class Journal:
-    """All asks of a run, in order."""
+    """All asks of a run, in order; those before the last mark are gone.
+
+    `asks.jsonl` beside the journal keeps one line for every completed ask of the run.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
+        self._log = folder.with_name("asks.jsonl")
+        mend_log(self._log)
+        self._logged = {line["number"] for line in read_lines(self._log)}
+        self.last_mark = self._read_mark()
+        self._drop_marked()
+
+    def close(self, entry: Entry) -> None:
+        """Note that an ask is completed; nothing happens if that was noted before."""
+        if not entry.done:
+            write_json(entry.folder / "done.json", entry.record())
+            entry.done = True
+        if entry.number not in self._logged:
+            append_line(self._log, entry.record())
+            self._logged.add(entry.number)
+
+    def mark(self, mark: Mark) -> None:
+        """Keep a method's state; the asks up to here will not be replayed, so their replies may go."""
+        meta = {"number": mark.number, "findings": mark.findings, "rng": mark.rng}
+        write(self._mark_path, encode({**mark.state, "meta": json.dumps(meta)}))
+        self.last_mark = mark
+        self._drop_marked()
+
+    @property
+    def _mark_path(self) -> Path:
+        return self.folder / "mark.safetensors"
+
+    def _read_mark(self) -> Mark | None:
+        if not self._mark_path.exists():
+            return None
+        try:
+            state = decode(self._mark_path.read_bytes())
+            meta = json.loads(str(state.pop("meta")))
+            return Mark(meta["number"], state, meta["findings"], meta["rng"])
+        except (BadMessage, KeyError, ValueError, TypeError):
+            raise RunError(f"{self._mark_path}: is damaged; start a new run") from None
+
+    def _drop_marked(self) -> None:
+        if self.last_mark is None:
+            return
+        for path in self.folder.glob("[0-9]*-*"):
+            # The first ask is how coordinator and silos met: a resumed run meets again, from disk.
+            if 1 < int(path.name[:5]) <= self.last_mark.number:
+                shutil.rmtree(path)
 
     def entry(self, number: int, step: str, silos: Iterable[str]) -> Entry:
         """The entry for an ask: as it was left, or new."""

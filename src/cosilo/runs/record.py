@@ -152,7 +152,11 @@ def describe(message: Any, shares: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Field by field: kind, form and bytes, for audit logs and reports."""
     described = {}
     for field, value in message.items():
-        if hasattr(value, "nbytes"):
+        if isinstance(value, dict):
+            numbers = sum(array.size for array in value.values())
+            form = f"{len(value)} arrays, {numbers} numbers"
+            size = sum(int(array.nbytes) for array in value.values())
+        elif hasattr(value, "nbytes"):
             form, size = f"{value.dtype}{list(value.shape)}", int(value.nbytes)
         else:
             form, size = type(value).__name__, len(json.dumps(value).encode())

@@ -3,7 +3,8 @@
 ```
 run.json       settings, seed, status            events.jsonl   what happened when
 recipe.json    where it came from, if a file     result.json    scores and findings, when finished
-journal/       every reply the coordinator got   silos/NAME/    each silo's own record and audit log
+journal/       replies, to replay a crash with   silos/NAME/    each silo's own record and audit log
+asks.jsonl     every completed ask
 ```
 """
 
@@ -68,6 +69,10 @@ class Run:
     def events(self) -> list[dict[str, Any]]:
         """What happened when."""
         return read_lines(self.folder / "events.jsonl")
+
+    def asks(self) -> list[dict[str, Any]]:
+        """Every completed ask: step, seconds, and of each silo the form of its reply or its failure."""
+        return read_lines(self.folder / "asks.jsonl")
 
     def audit(self, silo: str) -> list[dict[str, Any]]:
         """All that left a silo, in order."""

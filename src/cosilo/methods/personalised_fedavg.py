@@ -1,0 +1,45 @@
+"""Personalised FedAvg: a global model over the union of all classes, then fine-tuned by each silo.
+
+As CoFED (§ 5.8) compares with it: FedAvg trains one model over the vocabulary; each silo then goes on
+training it on its own data, and is judged on its own classes.
+
+Deviations from the paper: fine-tuning happens once, after the last round (the paper's curve, which fine-tunes
+in every round, costs as much as the federation itself).
+"""
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from cosilo.averaging import Weights
+from cosilo.methods.base import step
+from cosilo.methods.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
+    from cosilo.silo import Silo
+
+
+class PersonalisedFedAvg(FedAvg):
+    """FedAvg, then `tuning_epochs` of each silo's own training.
+
+    >>> PersonalisedFedAvg().last_stage
+    'global'
+    """
+
+    name: ClassVar[str] = "personalised_fedavg"
+    last_stage: ClassVar[str] = "global"
+
+    tuning_epochs: Annotated[int, Field(ge=1)] = 5
+
+    def finish(self, silos: "Silos", weights: Weights) -> None:
+        """Fine-tune at every silo."""
+        tuned = silos.ask("tune", {"weights": weights})
+        silos.evaluate("federated", to=tuned)
+
+    @step()
+    def tune(self, silo: "Silo", weights: Weights) -> None:
+        """Go on from the global weights on the silo's own data; the result stays here."""
+        silo.set_weights(weights)
+        silo.train_network(epochs=self.tuning_epochs)
+        silo.take_score("federated")

@@ -1,0 +1,114 @@
+"""Private data: the instances and labels of one silo, checked when they are handed over, and split."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.errors import ConfigError, DataError
+from cosilo.instances import Instances, as_instances, form, take
+from cosilo.learners.base import Codes
+from cosilo.task import Task, class_names
+
+Examples = tuple[Instances, Codes]
+
+
+class PrivateData:
+    """Training and test data of a silo; `where` names the silo in errors.
+
+    `test` is a fraction to hold out when `split` is called, a pair (X, y), or None.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        task: Task,
+        X: Any,
+        y: Any,
+        test: float | tuple[Any, Any] | None,
+        validation: float,
+    ) -> None:
+        self._where = where
+        self._task = task
+        self.all = self._examples(X, y, "data")
+        self.train = self.all
+        self.test: Examples | None = None
+        self._test_fraction: float | None = None
+        if isinstance(test, tuple):
+            self.test = self._examples(*test, "test data")
+            self.same_form(self.test[0], "test data")
+        elif test is not None:
+            self._test_fraction = _fraction(where, "test", test)
+        self._validation_fraction = _fraction(where, "validation", validation)
+        self._check_training()
+
+    def _examples(self, X: Any, y: Any, what: str) -> Examples:
+        where, names = f"{self._where}, {what}", class_names(y)
+        instances = as_instances(X, where)
+        if len(instances) != len(names):
+            raise DataError(f"{where}: {len(instances)} instances but {len(names)} labels; wants one each")
+        if names.ndim != 1:
+            raise DataError(f"{where}: labels of shape {names.shape}; wants one class per instance")
+        return instances, self._task.encode(names, where)
+
+    def same_form(self, X: Instances, what: str) -> None:
+        """Raise unless X can be learnt from together with the data."""
+        if form(X) != form(self.all[0]):
+            raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self.all[0])}")
+
+    def _check_training(self) -> None:
+        present = np.unique(self.train[1])
+        if len(present) < 2:
+            only = self._task.classes[present[0]]
+            raise DataError(
+                f"{self._where}: only class {only!r} is in the training data; wants at least two classes"
+            )
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there is, or will be, test data."""
+        return self.test is not None or self._test_fraction is not None
+
+    def split(self, seed: int) -> None:
+        """Hold out the test set, if it is a fraction of the data; the same seed splits the same way."""
+        if self._test_fraction is not None:
+            held, kept = hold_out(self.all[1], self._test_fraction, seed)
+            self.train = _part(self.all, kept)
+            self.test = _part(self.all, held) if len(held) else None
+            self._check_training()
+
+    def validation(self) -> tuple[Examples, Examples]:
+        """Validation data and the rest of the training data: the same parts every time."""
+        held, kept = hold_out(self.train[1], self._validation_fraction, seed=0)
+        if len(held) == 0:
+            raise DataError(
+                f"{self._where}: {len(self.train[1])} training instances are too few to hold out "
+                f"{self._validation_fraction:.0%} for validation; give it more data or a larger fraction"
+            )
+        return _part(self.train, held), _part(self.train, kept)
+
+
+def hold_out(y: Codes, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices to hold out and to keep, in the same share of every class; one of each class is kept.
+
+    >>> held, kept = hold_out(np.array([0, 0, 0, 0, 1]), 0.5, seed=1)
+    >>> len(held), 4 in kept
+    (2, True)
+    """
+    rng = np.random.default_rng(seed)
+    held: list[NDArray[np.int64]] = []
+    for code in np.unique(y):
+        members = rng.permutation(np.flatnonzero(y == code))
+        held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
+    out = np.sort(np.concatenate(held))
+    return out, np.setdiff1d(np.arange(len(y)), out)
+
+
+def _part(examples: Examples, index: NDArray[np.int64]) -> Examples:
+    return take(examples[0], index), examples[1][index]
+
+
+def _fraction(where: str, name: str, value: float) -> float:
+    if not 0 < value < 1:
+        raise ConfigError(f"{where}: {name} = {value}; wants a fraction between 0 and 1")
+    return value
