@@ -135,12 +135,15 @@ class Silo:
         warm: bool = False,
         classes: Literal["auto", "equal", "own", "none"] | None = None,
         validate: bool = False,
+        epochs: int | None = None,
     ) -> None:
         """Train the learner on the training data, and `pseudo` if given; then take the score of `stage`.
 
         `classes` says how much each class counts: all the same, as in the silo's own data, as they come, or
         (auto) as a learner that weighs them by itself does, else as in the silo's own data if it can. Without
         it the learner gets no sample weights.
+
+        `epochs` is for networks, instead of their recipe's.
 
         A part of the training data is held out when `validate` asks for it or the learner wants it; it is
         the same part every time, and never holds a pseudo-label.
@@ -152,7 +155,9 @@ class Silo:
             X, y = join(X, pseudo[0]), np.concatenate([y, pseudo[1]])
         self.changed = True
         self.notes.pop("outputs", None)  # a network that was widened for others is the silo's own again
-        self.learner.fit(
+        learner: Any = self.learner
+        options = {} if epochs is None else {"recipe": learner.recipe.model_copy(update={"epochs": epochs})}
+        learner.fit(
             X,
             y,
             n_classes=len(self.task),
@@ -161,6 +166,7 @@ class Silo:
             warm=warm,
             sample_weight=self._sample_weight(y, classes),
             validation=validation,
+            **options,
         )
         self.trained = True
         self.take_score(stage)

@@ -58,6 +58,21 @@ def test_one_step_of_fedavg_is_one_step_of_centralised_sgd(tmp_path):
     assert final(run) == pytest.approx(0.5 - 0.1 * gradient(0.5, *together), abs=1e-6)
 
 
+def test_local_training_gets_as_many_epochs_as_the_federation(tmp_path):
+    """Three epochs of full batches alone, as in three rounds of one."""
+    silos = [one("a", *A), one("b", *A)]
+    w = 0.5
+    for _ in range(3):
+        w -= 0.1 * gradient(w, *A)
+    member = silos[0].fresh()
+    FedAvg(rounds=3).alone(member)
+    assert float(member.learner.weights()["w"][0]) == pytest.approx(w, abs=1e-6)
+    # With equal data the federation does the same.
+    assert final(Federation(silos, method=FedAvg(rounds=3)).run(tmp_path / "run")) == pytest.approx(
+        w, abs=1e-6
+    )
+
+
 def test_silos_weigh_by_size_or_equally(tmp_path):
     small = ([1.0, -3.0], [1, 0])
     silos = [one("a", *A), one("b", *small)]

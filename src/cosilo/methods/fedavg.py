@@ -9,6 +9,7 @@ Deviations from the paper:
 
 - The first silo draws the initial weights: the coordinator knows no architecture, only named arrays.
 - Batch-norm statistics are averaged with the parameters.
+- Local training, which everything is compared with, gets as many epochs as the rounds have together.
 - Each silo's optimiser is its recipe's and starts afresh every round; `decay` shrinks its learning rate.
 """
 
@@ -96,8 +97,8 @@ class FedAvg(Method):
 
     @step()
     def alone(self, silo: "Silo") -> None:
-        """Local training by the silo's own recipe."""
-        silo.fit("local")
+        """Local training by the silo's own recipe, for as many epochs as the federation has: equal work."""
+        silo.fit("local", epochs=self.rounds * self.epochs)
 
     @step()
     def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
