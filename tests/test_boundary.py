@@ -49,6 +49,9 @@ class Talkative(Method):
 
     name: ClassVar[str] = "talkative"
 
+    def coordinate(self, silos):
+        silos.ask("train")
+
     @step()
     def train(self, silo):
         silo.fit("local")

@@ -2,6 +2,7 @@
 
 import traceback
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -32,6 +33,16 @@ def seed_for(seed: int, name: str, number: int) -> int:
     return int(sequence.generate_state(1)[0])
 
 
+def refusals(silo: Silo, method: str, needs: Mapping[str, str]) -> list[str]:
+    """One line for each kind that is needed and that the silo's policy does not allow."""
+    return [
+        f"silo {silo.name!r}: does not share {kind!r}, which {method} needs ({reason}); "
+        f"it shares {sorted(silo.shares)}: add {kind!r} there to allow it"
+        for kind, reason in needs.items()
+        if kind != "task" and kind not in silo.shares
+    ]
+
+
 class Boundary:
     """What stands between a silo and whoever asks: policy, declared fields, record, audit log."""
 
@@ -41,6 +52,7 @@ class Boundary:
         self._seed = seed
         self._steps = method.steps()
         self._record = Record(folder)
+        self._record.same_data(silo)
         silo.data.split(seed_for(seed, silo.name, 0))
         self._record.restore(silo)
 
@@ -81,12 +93,8 @@ class Boundary:
         needs = {kind: f"step {name!r}, field {field!r}" for field, kind in step.shares.items()}
         if name == "hello":
             needs = self.method.needs()
-        for kind, reason in needs.items():
-            if kind != "task" and kind not in self.silo.shares:
-                raise Refused(
-                    f"silo {self.silo.name!r}: does not share {kind!r}, which {self.method.name} needs "
-                    f"({reason}); it shares {sorted(self.silo.shares)}: add {kind!r} there to allow it"
-                )
+        for line in refusals(self.silo, self.method.name, needs):
+            raise Refused(line)
         return step
 
     def _fail(self, ask: Ask, error: Exception) -> Failure:

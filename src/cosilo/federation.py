@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import cosilo
+from cosilo.boundary import refusals
 from cosilo.coordinator import NotMet, Silos
 from cosilo.engines.local import LocalEngine
 from cosilo.errors import ConfigError, CosiloError
@@ -101,9 +102,7 @@ class Federation:
         problems: list[str] = []
         tasks: dict[str, Task] = {silo.name: silo.task for silo in self.silos}
         for silo in self.silos:
-            for kind, reason in self.method.needs().items():
-                if kind not in silo.shares:
-                    problems.append(f"silo {silo.name!r}: does not share {kind!r}, needed by {reason}")
+            problems += refusals(silo, self.method.name, self.method.needs())
             if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
                 problems.append(f"silo {silo.name!r}: its pool is not the federation's")
             try:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import ConfigError, DataError
-from cosilo.instances import Instances, as_instances, form, take
+from cosilo.instances import Instances, as_instances, fingerprint, form, take
 from cosilo.learners.base import Codes
 from cosilo.task import Task, class_names
 
@@ -63,6 +63,11 @@ class PrivateData:
             raise DataError(
                 f"{self._where}: only class {only!r} is in the training data; wants at least two classes"
             )
+
+    def fingerprint(self) -> str:
+        """A hash of all data, for the silo's own use."""
+        parts = [self.all, *([self.test] if self.test is not None and self._test_fraction is None else [])]
+        return "-".join(fingerprint(X) + fingerprint(y[:, np.newaxis]) for X, y in parts)
 
     @property
     def has_test(self) -> bool:

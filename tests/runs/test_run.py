@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -45,6 +46,27 @@ def test_a_run_that_was_refused_can_be_mended_and_run(tmp_path, silos, pool):
     assert run.status == "finished"
     # What left before is still in the log.
     assert "failure" in run.audit("tree")[0]
+
+
+def test_a_run_goes_on_with_the_same_data_only(tmp_path, silos, pool):
+    from cosilo import Federation, Silo
+
+    Federation(silos(), pool).run(tmp_path / "run")
+    about = json.loads((tmp_path / "run/run.json").read_text())
+    (tmp_path / "run/run.json").write_text(json.dumps({**about, "status": "stopped"}))
+    changed = silos()
+    X, y = changed[0].data.all
+    X = X.copy()
+    X[0, 0] += 1
+    changed[0] = Silo("tree", X, changed[0].task.decode(y), changed[0].learner)
+    with pytest.raises(RunError, match="silo 'tree': its data is not what it was when the run began"):
+        Federation(changed, pool).run(tmp_path / "run")
+    # A worker opens a silo when it is asked for something; here that is the last ask of all.
+    *_, last = sorted((tmp_path / "run/journal").iterdir())
+    shutil.rmtree(last)
+    with pytest.raises(RunError, match="silo 'tree': its data is not what it was when the run began"):
+        Federation(changed, pool, workers=2).run(tmp_path / "run")
+    assert Federation(silos(), pool).run(tmp_path / "run").status == "finished"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"method": 1}', "\x00"])

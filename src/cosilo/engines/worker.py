@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cosilo.boundary import Ask, Boundary
 from cosilo.engines.threads import OneThread
-from cosilo.errors import RunError
+from cosilo.errors import CosiloError, RunError
 from cosilo.methods.base import Method
 from cosilo.runs.journal import Failure
 from cosilo.silo import Silo
@@ -105,7 +105,7 @@ def _serve(
                 if name not in opened:
                     opened[name] = Boundary(boundaries[name], method, seed, folder / name)
                 answer = opened[name].answer(Ask(head["number"], head["step"], body))
-            except RunError as error:
+            except CosiloError as error:  # the silo cannot even be opened, or its disk fails
                 answer = Failure("run", str(error))
             if isinstance(answer, Failure):
                 mine.send_bytes(json.dumps({"ok": False, "kind": answer.kind, "text": answer.text}).encode())

@@ -1,5 +1,6 @@
 """What a method is: parameters, a `coordinate` function, and the steps it asks silos to do."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -51,7 +52,7 @@ class Method(BaseModel):
     A subclass sets `name` and writes `coordinate` and its steps; see `cosilo.methods.local` for the smallest.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(Step,))
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: What the method is called in recipes and reports.
     name: ClassVar[str]
@@ -60,9 +61,9 @@ class Method(BaseModel):
     #: Whether the silos' learners have to be networks, whose weights can be shared.
     needs_network: ClassVar[bool] = False
 
+    @abstractmethod
     def coordinate(self, silos: "Silos") -> None:
         """What the coordinator does: ask silos for steps, compute on the replies, ask again."""
-        raise NotImplementedError
 
     @classmethod
     def steps(cls) -> dict[str, Step]:

@@ -17,7 +17,7 @@ class Record:
 
     ```
     steps/00004/  ask.json reply.safetensors; after a change also state.json notes.safetensors model/
-    audit.jsonl   scores.json   log.txt
+    audit.jsonl   scores.json   log.txt   data.json
     ```
     """
 
@@ -31,6 +31,17 @@ class Record:
         self._audit = folder / "audit.jsonl"
         mend_log(self._audit)
         self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
+
+    def same_data(self, silo: Silo) -> None:
+        """Raise if the silo's data is not what it was when this record was begun."""
+        path, now = self.folder / "data.json", {"fingerprint": silo.data.fingerprint()}
+        if not path.exists():
+            write_json(path, now)
+        elif read_json(path) != now:
+            raise RunError(
+                f"silo {silo.name!r}: its data is not what it was when the run began; "
+                "put it back or start a new run"
+            )
 
     # ------------------------------------------------------------------ steps
 
