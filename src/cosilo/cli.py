@@ -53,7 +53,7 @@ def demo(
     values = settings.read(recipe, [f"seed={seed}"])
     out.print(
         "Eight silos, each with its own kind of classifier, its own classes and a few handwritten digits, "
-        "label one public pool. Only those labels leave a silo; the vote on them comes back.\n"
+        "label one public pool. Those labels are all that the others learn from; the vote comes back.\n"
     )
     _run(values, build.Source("demo.toml", Path.cwd()), folder)
 
@@ -153,6 +153,10 @@ def _run(values: dict[str, Any], source: build.Source, folder: Path | None) -> N
     except KeyboardInterrupt:
         err.print(f"\nstopped; completed steps are kept: cosilo resume {folder}", soft_wrap=True)
         raise typer.Exit(130) from None
+    except RunError as error:
+        if (folder / "run.json").exists() and Run(folder).status == "stopped":
+            raise RunError(f"{error}\ncompleted steps are kept: cosilo resume {folder}") from error
+        raise
     show(finished)
 
 
@@ -163,6 +167,7 @@ def show(finished: Run) -> None:
     local, federated = finished.scores("local"), finished.scores("federated")
     relative = finished.relative()
     tasks = finished.result["tasks"]
+    failed = {failure["silo"] for failure in finished.result["failures"]}
     silo_column = Column("silo", no_wrap=True)
     columns = ("task", "local", "federated", "relative", "left the silo")
     table = Table(silo_column, *columns, title=finished.method)
@@ -175,8 +180,8 @@ def show(finished: Run) -> None:
             " ".join(tasks.get(name, []))
             if len(tasks.get(name, [])) <= 10
             else f"{len(tasks[name])} classes",
-            _percent(local.get(name)),
-            _percent(federated.get(name)),
+            _percent(local.get(name), name in failed),
+            _percent(federated.get(name), name in failed),
             "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}",
             f"{left:,} B",
         )
@@ -189,8 +194,10 @@ def show(finished: Run) -> None:
     out.print(f"report: {write_report(finished)}", soft_wrap=True)
 
 
-def _percent(accuracy: float | None) -> str:
-    return "not shared" if accuracy is None else f"{accuracy:.1%}"
+def _percent(accuracy: float | None, failed: bool) -> str:
+    if accuracy is None:
+        return "failed" if failed else "not shared"
+    return f"{accuracy:.1%}"
 
 
 def _mean(values: dict[str, float]) -> float | None:

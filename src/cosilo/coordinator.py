@@ -67,10 +67,7 @@ class Silos:
             theirs, classes = str(reply["pool"]), reply["classes"]
             assert isinstance(classes, list)
             if method.needs_pool and theirs != pool:
-                problems.append(
-                    f"silo {name!r}: its pool has fingerprint {theirs or 'none'}, the federation's {pool}; "
-                    "every silo needs the same pool, in the same order"
-                )
+                problems.append(other_pool(name, theirs, pool))
             self.tasks[name] = Task(tuple(classes))
             self._expected[name] = Expected(classes=len(classes), pool=pool_size)
             self._offers[name] = frozenset(reply["offers"])  # type: ignore[arg-type]
@@ -206,3 +203,11 @@ class Silos:
     def tell(self, **findings: Any) -> None:
         """Put something the method found out into the run's results."""
         self.findings.update(findings)
+
+
+def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:
+    """The line about a silo that holds another pool than the federation."""
+    return (
+        f"silo {silo!r}: its pool has fingerprint {theirs or 'none'}, the federation's {pool}; "
+        "every silo needs the same pool, in the same order"
+    )

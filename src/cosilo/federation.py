@@ -8,7 +8,7 @@ from typing import Any
 
 import cosilo
 from cosilo.boundary import refusals
-from cosilo.coordinator import NotMet, Silos
+from cosilo.coordinator import NotMet, Silos, other_pool
 from cosilo.engines.local import LocalEngine
 from cosilo.errors import ConfigError, CosiloError
 from cosilo.instances import Instances, as_instances, fingerprint
@@ -104,7 +104,7 @@ class Federation:
         for silo in self.silos:
             problems += refusals(silo, self.method.name, self.method.needs())
             if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
-                problems.append(f"silo {silo.name!r}: its pool is not the federation's")
+                problems.append(other_pool(silo.name, silo.pool_fingerprint, self.pool_fingerprint))
             try:
                 self.method.prepare(silo)
             except CosiloError as error:
@@ -183,7 +183,9 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
     for name, failure in failed.items():
         log = path / "silos" / name / "log.txt"
         if failure.kind in ("learner", "error") and log.exists():
-            lines.append(f"\n{log}: {log.read_text(encoding='utf-8').strip().splitlines()[-1]}")
+            last = log.read_text(encoding="utf-8").strip().splitlines()[-1]
+            if last.partition(": ")[2] not in failure.text:  # it knows more than was said already
+                lines.append(f"\n{log}: {last}")
     return "".join(lines)
 
 
