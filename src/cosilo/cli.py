@@ -177,9 +177,7 @@ def show(finished: Run) -> None:
         left = sum(entry.get("bytes", 0) for entry in finished.audit(name) if not entry.get("again"))
         table.add_row(
             name,
-            " ".join(tasks.get(name, []))
-            if len(tasks.get(name, [])) <= 10
-            else f"{len(tasks[name])} classes",
+            _brief(tasks.get(name, [])),
             _percent(local.get(name), name in failed),
             _percent(federated.get(name), name in failed),
             "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}",
@@ -192,6 +190,11 @@ def show(finished: Run) -> None:
         out.print(f"mean relative accuracy (federated / local): [bold]{_mean(relative):.3f}[/]")
     out.print(f"run:    {finished.folder}", soft_wrap=True)
     out.print(f"report: {write_report(finished)}", soft_wrap=True)
+
+
+def _brief(classes: list[str]) -> str:
+    names = " ".join(classes)
+    return names if len(names) <= 24 else f"{len(classes)} classes"
 
 
 def _percent(accuracy: float | None, failed: bool) -> str:

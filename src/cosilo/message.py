@@ -37,7 +37,7 @@ def encode(message: Message) -> bytes:
     """One buffer for the whole message.
 
     >>> decode(encode({"votes": np.array([1, -1], np.int8), "round": 2}))
-    {'votes': array([ 1, -1], dtype=int8), 'round': 2}
+    {'round': 2, 'votes': array([ 1, -1], dtype=int8)}
     >>> decode(encode({"weights": {"layer.bias": np.zeros(2)}}))
     {'weights': {'layer.bias': array([0., 0.])}}
     """
