@@ -6,6 +6,8 @@ from pathlib import Path
 
 from cosilo import build, settings
 
+# The default was changed after a look at seeds 0 to 2: judge it on others.
+SEEDS = range(3, 9)
 RECIPE = """
 [method]
 use = "cofed"
@@ -25,7 +27,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "recipe.toml").write_text(RECIPE)
-        for seed in range(3):
+        for seed in SEEDS:
             for choice, found in means.items():
                 overrides = [f"seed={seed}", f"method.class_weights={choice}"]
                 values = settings.read(folder / "recipe.toml", overrides)

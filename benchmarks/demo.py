@@ -7,13 +7,15 @@ from pathlib import Path
 
 from cosilo import build, settings
 
+# The demo's settings were changed after its first runs with seed 0: judge it on seeds nobody had looked at.
+SEEDS = range(5, 10)
 RECIPE = Path(settings.__file__).with_name("recipes") / "demo.toml"
 
 
 def main() -> None:
     means, gained, seconds = [], 0, []
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(5):
+        for seed in SEEDS:
             started = time.perf_counter()
             values = settings.read(RECIPE, [f"seed={seed}"])
             run = build.federation(values, build.Source("demo.toml", Path(folder))).run(
@@ -29,7 +31,7 @@ def main() -> None:
             )
     print(f"figure demo_relative_mean {statistics.mean(means):.3f}")
     print(f"figure demo_relative_std {statistics.stdev(means):.3f}")
-    print(f"figure demo_share_of_silos_that_gained {gained / 40:.2f}")
+    print(f"figure demo_share_of_silos_that_gained {gained / (8 * len(SEEDS)):.2f}")
     print(f"figure demo_seconds {statistics.median(seconds):.1f}")
 
 
