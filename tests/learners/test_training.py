@@ -11,7 +11,8 @@ from torch import nn
 from cosilo.errors import LearnerError
 from cosilo.learners import Recipe
 from cosilo.learners.base import balanced_weights
-from cosilo.learners.training import Labelled, as_tensor, batch_sizes, device_of, outputs, shown, train
+from cosilo.learners.tensors import Labelled, as_tensor, device_of, outputs, shown
+from cosilo.learners.training import batch_sizes, train
 
 # ---------------------------------------------------------------------- tensors
 

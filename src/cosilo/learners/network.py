@@ -23,9 +23,10 @@ from cosilo.learners.base import (
     write_card,
 )
 from cosilo.learners.recipe import Recipe
-from cosilo.learners.training import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown, train
+from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
+from cosilo.learners.training import train
 
-# training has said it in one line if torch is missing
+# tensors has said it in one line if torch is missing
 import torch  # isort: skip
 from safetensors import SafetensorError  # isort: skip
 from safetensors.torch import load_model, save_model  # isort: skip
@@ -214,7 +215,8 @@ class Network:
                 raise LearnerError(f"{self.name} built a {type(module).__name__}; wants an nn.Module")
         with torch.no_grad():
             outputs(module.cpu().eval(), torch.zeros(2, *shape), n_classes, self.name)
-        return module
+        # Channels last in memory is what convolutions run fastest on; numbers and names stay as they are.
+        return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
     def _outputs(self, X: Instances) -> Tensor:
         module, x = self._learnt(), self._tensor(X, self.columns_)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import LearnerError
-from cosilo.learners import training  # noqa: F401 - says it in one line if torch is missing
+from cosilo.learners import tensors  # noqa: F401 - says it in one line if torch is missing
 from cosilo.wording import guess, listing
 
 import torch  # isort: skip

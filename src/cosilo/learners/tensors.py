@@ -1,0 +1,93 @@
+"""Instances as tensors, and what a module makes of them."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cosilo.errors import LearnerError
+from cosilo.instances import Instances
+from cosilo.learners.base import Codes, MissingExtra, black_box
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise MissingExtra('a network needs torch: pip install "cosilo[torch]"') from None
+
+from torch import Tensor, nn
+
+#: Instances per forward pass when nothing is learnt: large enough to be quick, small enough for memory.
+PREDICT_BATCH = 1024
+
+
+class Labelled(NamedTuple):
+    """Instances as they are stored (bytes stay bytes), their codes, and perhaps a weight for each."""
+
+    x: Tensor
+    y: Tensor
+    weight: Tensor | None
+
+    @classmethod
+    def of(cls, x: Tensor, y: Codes, weight: NDArray[np.float64] | None = None) -> "Labelled":
+        """From arrays of codes and weights."""
+        weights = None if weight is None else torch.tensor(weight, dtype=torch.float32)
+        return cls(x, torch.tensor(y, dtype=torch.long), weights)
+
+    def to(self, device: torch.device) -> "Labelled":
+        """On another device."""
+        weight = None if self.weight is None else self.weight.to(device)
+        return Labelled(self.x.to(device), self.y.to(device), weight)
+
+
+def as_tensor(X: Instances, name: str) -> Tensor:
+    """All instances as one tensor: bytes as they are and without a copy, other numbers as float32."""
+    if isinstance(X, pd.DataFrame):
+        strange = [str(c) for c in X.columns if not pd.api.types.is_numeric_dtype(X[c].dtype)]
+        if strange:
+            raise LearnerError(f"{name} wants numbers; column {strange[0]!r} is {X[strange[0]].dtype}")
+        with black_box(name, "fit"):
+            X = X.to_numpy(dtype=np.float32)
+    if X.dtype.kind not in "biuf":
+        raise LearnerError(f"{name} wants numbers; got {'text' if X.dtype.kind in 'OU' else X.dtype}")
+    array = np.ascontiguousarray(X, dtype=X.dtype if X.dtype == np.uint8 else np.float32)
+    with warnings.catch_warnings():
+        # A pool may be read-only (mapped from a file). Nothing here writes into the tensor.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+def shown(batch: Tensor) -> Tensor:
+    """A batch as the module sees it: float32, bytes scaled to [−1, 1], images with channels first.
+
+    Channels that were stored last stay last in memory, which is also what convolutions run fastest on.
+    """
+    if batch.ndim == 3:
+        batch = batch.unsqueeze(1)
+    elif batch.ndim == 4:
+        batch = batch.permute(0, 3, 1, 2)
+    return batch.float().div_(127.5).sub_(1) if batch.dtype == torch.uint8 else batch
+
+
+def outputs(module: nn.Module, batch: Tensor, n_classes: int, name: str) -> Tensor:
+    """One row of outputs per instance, or an error that names the network."""
+    with black_box(name, "forward"):
+        answer = module(batch)
+    wanted = (len(batch), n_classes)
+    if not isinstance(answer, Tensor) or answer.shape != wanted:
+        got = f"shape {tuple(answer.shape)}" if isinstance(answer, Tensor) else type(answer).__name__
+        raise LearnerError(f"{name}.forward returned {got}; wants a tensor of shape {wanted}")
+    return answer
+
+
+def device_of(choice: str) -> torch.device:
+    """The device of a recipe; "auto" is the fastest one this machine has."""
+    here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if choice == "auto":
+        choice = next(device for device, available in here.items() if available)
+    if not here[choice]:
+        raise LearnerError(f'device="{choice}" is not available here; set device="auto" or "cpu"')
+    return torch.device(choice)

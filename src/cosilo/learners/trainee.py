@@ -1,0 +1,184 @@
+"""A network in training: outputs for a batch, then one step down the gradient that a loss has at them.
+
+Losses hand over their gradient at the outputs (`losses`); what is left is to carry it back through the
+network and to take a step. Plain dense networks do both without a graph: for them that is half of the time.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.errors import LearnerError
+from cosilo.learners.recipe import Recipe
+from cosilo.learners.tensors import outputs
+from cosilo.learners.zoo import BodyHead
+
+import torch  # isort: skip
+from torch import Tensor, nn  # isort: skip
+from torch.optim.adam import adam  # isort: skip
+from torch.optim.adamw import adamw  # isort: skip
+from torch.optim.sgd import sgd  # isort: skip
+
+State = Mapping[str, NDArray[Any]]
+
+
+class Optimiser:
+    """The steps of a recipe's optimiser, with a state that can be taken along.
+
+    These are torch's own step functions. Its optimiser objects do the same with more Python around every
+    step, and load a compiler, which takes a second and a half, before the first.
+    """
+
+    def __init__(self, recipe: Recipe, parameters: list[nn.Parameter], state: State | None = None) -> None:
+        self._recipe = recipe
+        self._parameters: list[Tensor] = list(parameters)
+        moments = {"sgd": ["momentum"] if recipe.momentum else []}.get(recipe.optimiser, ["mean", "square"])
+        self._moments = {kind: [torch.zeros_like(p) for p in parameters] for kind in moments}
+        self._steps = 0
+        if state:
+            self._take_over(state)
+        # Adam wants a counter of its own for every parameter.
+        self._counters = [torch.tensor(float(self._steps), device=p.device) for p in parameters]
+
+    def _take_over(self, state: State) -> None:
+        for kind, tensors in self._moments.items():
+            for place, tensor in enumerate(tensors):
+                name = f"{kind}.{place}"
+                if name not in state or state[name].shape != tuple(tensor.shape):
+                    raise LearnerError(f"the state of the optimiser does not fit the network: {name!r}")
+                tensor.copy_(torch.from_numpy(np.asarray(state[name])))
+        self._steps = int(state["steps"])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Moments and the number of steps, to go on from."""
+        found: dict[str, NDArray[Any]] = {
+            f"{kind}.{place}": tensor.cpu().numpy().copy()
+            for kind, tensors in self._moments.items()
+            for place, tensor in enumerate(tensors)
+        }
+        return found | {"steps": np.array(self._steps)}
+
+    @torch.no_grad()
+    def step(self, gradients: list[Tensor], rate: float) -> None:
+        """One step with this learning rate."""
+        common: dict[str, Any] = {"lr": rate, "weight_decay": self._recipe.weight_decay, "maximize": False}
+        common |= {"fused": True, "foreach": False}
+        self._steps += 1
+        if self._recipe.optimiser == "sgd":
+            momentum: list[Any] = self._moments.get("momentum") or [None] * len(gradients)
+            rest: dict[str, Any] = {"momentum": self._recipe.momentum, "dampening": 0.0, "nesterov": False}
+            sgd(self._parameters, gradients, momentum, **common, **rest)
+            return
+        step = adam if self._recipe.optimiser == "adam" else adamw
+        mean, square = self._moments["mean"], self._moments["square"]
+        rest = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False}
+        step(self._parameters, gradients, mean, square, [], self._counters, **common, **rest)
+
+
+class Trainee:
+    """A module with its optimiser. `pull` adds (pull/2)‖w − w₀‖² to whatever the loss is (FedProx)."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        recipe: Recipe,
+        n_classes: int,
+        name: str,
+        *,
+        pull: float = 0.0,
+        state: State | None = None,
+    ) -> None:
+        self.module = module
+        self._n_classes = n_classes
+        self._name = name
+        self._parameters = [p for p in module.parameters() if p.requires_grad]
+        if not self._parameters:
+            raise LearnerError(f"{name}: has no parameters to train")
+        self.optimiser = Optimiser(recipe, self._parameters, state)
+        self._pull = pull
+        self._start = [p.detach().clone() for p in self._parameters] if pull else []
+        plain = recipe.optimiser == "sgd" and not (recipe.momentum or recipe.weight_decay or pull)
+        self._layers = dense_layers(module)
+        self._at_once = plain and self._layers is not None
+        self._passed: list[Tensor] = []  # what went into each layer, or the outputs with their graph
+
+    def outputs(self, batch: Tensor) -> Tensor:
+        """One row per instance; `step` then goes back from here."""
+        if self._layers is None:
+            answer = outputs(self.module, batch, self._n_classes, self._name)
+            self._passed = [answer]
+            return answer.detach()
+        with torch.no_grad():
+            self._passed = [batch.flatten(1)]
+            for layer in self._layers[:-1]:
+                self._passed.append(torch.addmm(layer.bias, self._passed[-1], layer.weight.t()).relu_())
+            last = self._layers[-1]
+            return torch.addmm(last.bias, self._passed[-1], last.weight.t())
+
+    def step(self, gradient: Tensor, rate: float) -> None:
+        """Carry the gradient at the outputs back through the network, and take a step."""
+        if self._at_once:
+            self._step_at_once(gradient, rate)
+            return
+        if self._layers is None:
+            found = torch.autograd.grad(self._passed, self._parameters, [gradient], materialize_grads=True)
+            pairs = zip(found, self._parameters, strict=True)
+            # The step functions walk through memory: parameter and gradient have to lie in the same order.
+            gradients = [g if g.stride() == p.stride() else torch.empty_like(p).copy_(g) for g, p in pairs]
+        else:
+            gradients = self._dense_gradients(gradient)
+        if self._pull:
+            with torch.no_grad():
+                for gradient, parameter, start in zip(gradients, self._parameters, self._start, strict=True):
+                    gradient.add_(parameter - start, alpha=self._pull)
+        self.optimiser.step(gradients, rate)
+
+    @torch.no_grad()
+    def _dense_gradients(self, gradient: Tensor) -> list[Tensor]:
+        assert self._layers is not None
+        found: list[Tensor] = []
+        for place in reversed(range(len(self._layers))):
+            layer, passed = self._layers[place], self._passed[place]
+            found = [gradient.t() @ passed, gradient.sum(0), *found]
+            if place:
+                gradient = (gradient @ layer.weight).mul_(passed > 0)
+        return found
+
+    @torch.no_grad()
+    def _step_at_once(self, gradient: Tensor, rate: float) -> None:
+        """Plain SGD needs no gradient of the weights in memory: the product is subtracted where they lie."""
+        assert self._layers is not None
+        for place in reversed(range(len(self._layers))):
+            layer, passed = self._layers[place], self._passed[place]
+            before = (gradient @ layer.weight).mul_(passed > 0) if place else gradient
+            layer.weight.addmm_(gradient.t(), passed, alpha=-rate)
+            layer.bias.add_(gradient.sum(0), alpha=-rate)
+            gradient = before
+
+
+def dense_layers(module: nn.Module) -> list[nn.Linear] | None:
+    """The linear layers of a network that is nothing but those with ReLU between them, else None.
+
+    >>> len(dense_layers(nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))) or [])
+    2
+    >>> dense_layers(nn.Sequential(nn.Linear(4, 3), nn.Dropout(), nn.Linear(3, 2)))
+    """
+    leaves = []
+    for part in module.modules():
+        if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks:
+            return None
+        if type(part) not in (BodyHead, nn.Sequential):
+            leaves.append(part)
+    if leaves and type(leaves[0]) is nn.Flatten and (leaves[0].start_dim, leaves[0].end_dim) == (1, -1):
+        leaves = leaves[1:]
+    layers = [part for part in leaves if type(part) is nn.Linear]
+    in_turn = [part for layer in layers for part in (layer, nn.ReLU)][:-1]
+    same = len(leaves) == len(in_turn) and all(
+        leaf is part or type(leaf) is part for leaf, part in zip(leaves, in_turn, strict=True)
+    )
+    trainable = all(p.requires_grad for p in module.parameters())
+    if not layers or not same or not trainable or any(layer.bias is None for layer in layers):
+        return None
+    return layers

@@ -1,0 +1,118 @@
+"""Steps against torch's optimiser objects, and dense networks against the graph of autograd."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from cosilo.errors import LearnerError  # noqa: E402
+from cosilo.learners import Recipe, losses  # noqa: E402
+from cosilo.learners.trainee import Optimiser, Trainee, dense_layers  # noqa: E402
+from cosilo.learners.zoo import lenet5, mlp  # noqa: E402
+
+RECIPES = {
+    "sgd": Recipe(optimiser="sgd", momentum=0, lr=0.05),
+    "momentum": Recipe(optimiser="sgd", momentum=0.9, weight_decay=0.01, lr=0.05),
+    "adam": Recipe(optimiser="adam", weight_decay=0.01, lr=0.01),
+    "adamw": Recipe(optimiser="adamw", weight_decay=0.01, lr=0.01),
+}
+
+
+def reference(recipe, parameters):
+    if recipe.optimiser == "sgd":
+        decay, momentum = recipe.weight_decay, recipe.momentum
+        return torch.optim.SGD(parameters, lr=recipe.lr, momentum=momentum, weight_decay=decay)
+    kind = torch.optim.Adam if recipe.optimiser == "adam" else torch.optim.AdamW
+    return kind(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
+
+
+def batch(seed, shape):
+    rng = torch.Generator().manual_seed(seed)
+    return torch.randn(16, *shape, generator=rng), torch.randint(3, (16,), generator=rng)
+
+
+def network(kind):
+    torch.manual_seed(0)
+    if kind == "dense":
+        return mlp((20,), 3, hidden=[12, 7]), (20,)
+    return lenet5((1, 14, 14), 3).to(memory_format=torch.channels_last), (1, 14, 14)
+
+
+@pytest.mark.parametrize("kind", ["dense", "convolutional"])
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_five_steps_are_those_of_torch(kind, recipe):
+    ours, shape = network(kind)
+    ours = ours.double()
+    theirs = copy.deepcopy(ours).to(memory_format=torch.contiguous_format)
+    optimiser = reference(recipe, theirs.parameters())
+    trainee = Trainee(ours, recipe, 3, "Net")
+    assert (dense_layers(ours) is not None) == (kind == "dense")
+    for number in range(5):
+        x, y = batch(number, shape)
+        x = x.double()
+        out = trainee.outputs(x)
+        assert torch.allclose(out, theirs(x), atol=1e-10)
+        trainee.step(losses.cross_entropy(out, y), recipe.lr)
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(theirs(x), y).backward()
+        optimiser.step()
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(mine, other, atol=1e-10)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_an_optimiser_goes_on_from_its_state_bit_for_bit(recipe):
+    def steps(trainee, numbers):
+        for number in numbers:
+            x, y = batch(number, (20,))
+            trainee.step(losses.cross_entropy(trainee.outputs(x), y), recipe.lr)
+
+    whole = Trainee(network("dense")[0], recipe, 3, "Net")
+    steps(whole, range(6))
+    first = Trainee(network("dense")[0], recipe, 3, "Net")
+    steps(first, range(3))
+    state = {name: np.array(array) for name, array in first.optimiser.state().items()}
+    second = Trainee(copy.deepcopy(first.module), recipe, 3, "Net", state=state)
+    steps(second, range(3, 6))
+    pairs = zip(whole.module.parameters(), second.module.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+    forgetful = Trainee(copy.deepcopy(first.module), recipe, 3, "Net")
+    steps(forgetful, range(3, 6))
+    changed = not torch.equal(next(forgetful.module.parameters()), next(whole.module.parameters()))
+    assert changed == (recipe != RECIPES["sgd"])  # without momentum there is nothing to forget
+
+
+def test_a_state_of_another_network_is_refused():
+    state = Optimiser(RECIPES["momentum"], list(nn.Linear(3, 2).parameters())).state()
+    with pytest.raises(LearnerError, match="does not fit the network"):
+        Optimiser(RECIPES["momentum"], list(nn.Linear(4, 2).parameters()), state)
+
+
+def test_what_counts_as_dense():
+    assert dense_layers(nn.Sequential(nn.Linear(3, 2))) is not None
+    for other in (
+        nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)),  # no ReLU between
+        nn.Sequential(nn.Linear(3, 4), nn.ReLU()),
+        nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
+        nn.Sequential(nn.Linear(3, 2, bias=False)),
+        nn.Sequential(nn.Flatten(0), nn.Linear(3, 2)),
+        nn.Sequential(),
+    ):
+        assert dense_layers(other) is None
+    frozen = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    frozen[0].requires_grad_(False)
+    assert dense_layers(frozen) is None
+
+    class Twice(nn.Sequential):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    assert dense_layers(Twice(nn.Linear(3, 2))) is None
+
+
+def test_nothing_to_train():
+    with pytest.raises(LearnerError, match="^Net: has no parameters to train$"):
+        Trainee(nn.Flatten(), Recipe(), 2, "Net")
