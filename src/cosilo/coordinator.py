@@ -15,6 +15,7 @@ from cosilo.progress import bar
 from cosilo.runs.events import Events
 from cosilo.runs.journal import Arrival, Entry, Failure, Journal, Mark, Replies
 from cosilo.runs.record import describe
+from cosilo.silo import joint
 from cosilo.task import Task, vocabulary
 
 
@@ -186,6 +187,17 @@ class Silos:
         willing = [name for name in to if "metrics" in self._offers.get(name, ())]
         scores = self.ask("evaluate", {"stage": stage}, to=willing, quorum=0.0)
         self.findings["scores"][stage] = {name: dict(reply) for name, reply in scores.items()}
+
+    def evaluate_jointly(self, stage: str, to: Iterable[str]) -> None:
+        """Collect the scores of the global model among all classes: its accuracy on the joint test set."""
+        willing = [name for name in to if "metrics" in self._offers.get(name, ())]
+        replies = self.ask("evaluate", {"stage": joint(stage)}, to=willing, quorum=0.0)
+        scores: list[Any] = list(replies.values())
+        instances = sum(score["instances"] for score in scores)
+        if instances:
+            accuracy = sum(score["accuracy"] * score["instances"] for score in scores) / instances
+            found = {"accuracy": accuracy, "instances": instances}
+            self.findings.setdefault("joint", {})[stage] = found
 
     def mark(self, **state: Value) -> None:
         """Keep the state at the end of a round: a resumed run goes on from here (`marked`).

@@ -1,9 +1,9 @@
 """A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,17 @@ from cosilo.learners import Learner, as_learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.message import KINDS, Value
 from cosilo.private import Examples, PrivateData
+from cosilo.shared_network import SharedNetwork
 from cosilo.task import Task, class_names, in_order
 from cosilo.voting import vote_dtype
 
-if TYPE_CHECKING:
-    from cosilo.learners.network import Network
-
 #: Pool instances labelled at a time: bounds what a learner has to hold while it predicts.
 PREDICT_AT_ONCE = 20_000
+
+
+def joint(stage: str) -> str:
+    """The name of the score of a shared network after a stage, among all classes of the vocabulary."""
+    return f"{stage}, joint"
 
 
 class Silo:
@@ -75,6 +78,11 @@ class Silo:
         self.seed = 0
         #: Whether the model, the scores or the notes have to be saved.
         self.changed = False
+
+    @property
+    def network(self) -> SharedNetwork:
+        """The learner as a network that is trained with others."""
+        return SharedNetwork(self)
 
     def __repr__(self) -> str:
         classes = ", ".join(self.task.classes)
@@ -154,7 +162,7 @@ class Silo:
         if pseudo is not None:
             X, y = join(X, pseudo[0]), np.concatenate([y, pseudo[1]])
         self.changed = True
-        self.notes.pop("outputs", None)  # a network that was widened for others is the silo's own again
+        self.network.narrow()
         learner: Any = self.learner
         options = {} if epochs is None else {"recipe": learner.recipe.model_copy(update={"epochs": epochs})}
         learner.fit(
@@ -176,6 +184,19 @@ class Silo:
         self.changed = True
         if self.data.test is not None:
             self.scores[stage] = (self._accuracy(self.data.test), len(self.data.test[1]))
+
+    def take_joint_score(self, stage: str) -> None:
+        """Judge the shared network on the test data among all classes of the vocabulary, privately.
+
+        All silos' scores together are its accuracy on the joint test set.
+        """
+        self.changed = True
+        if self.data.test is not None:
+            X, y = self.data.test
+            self.scores[joint(stage)] = (
+                float(np.mean(self.network.predict(X) == self.network.codes[y])),
+                len(y),
+            )
 
     def _sample_weight(self, y: Codes, classes: str | None) -> NDArray[np.float64] | None:
         if classes == "auto":
@@ -204,14 +225,14 @@ class Silo:
     def _predict(self, X: Instances) -> Codes:
         self._need_model()
         parts = blocks(len(X), PREDICT_AT_ONCE)
-        if "outputs" not in self.notes:
+        if not self.network.is_wide:
             return np.concatenate([self.learner.predict(take(X, part)) for part in parts])
         return np.concatenate([self._chances(take(X, part)).argmax(axis=1) for part in parts])
 
     def _chances(self, X: Instances) -> NDArray[np.float64]:
         """Probabilities of the silo's own classes, of whichever the learner has outputs for."""
         chances = self.learner.predict_proba(X)
-        return chances[:, self._codes()] if "outputs" in self.notes else chances
+        return chances[:, self.network.codes] if self.network.is_wide else chances
 
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
         """One code per pool instance; −1 where the two most likely classes are within `margin`."""
@@ -245,50 +266,6 @@ class Silo:
     def _need_model(self) -> None:
         if not self.trained:
             raise LearnerError(f"{self._where}: is asked to predict before it was trained")
-
-    # ------------------------------------------------------------------ networks shared with others
-
-    def widen(self, vocabulary: list[str]) -> None:
-        """Give the network an output for every class of the vocabulary; the silo's own stay its task."""
-        self.notes["codes"] = np.array(self.task.codes_in(Task(tuple(vocabulary))), dtype=np.int64)
-        self.notes["outputs"] = len(vocabulary)
-        self.trained = False
-        self.changed = True
-
-    def _codes(self) -> NDArray[np.int64]:
-        codes = self.notes["codes"]
-        assert isinstance(codes, np.ndarray)
-        return codes
-
-    def _network(self) -> "Network":
-        """The learner, which a method that needs a network has made sure is one; built if it is not yet."""
-        network: Network = self.learner  # type: ignore[assignment]
-        if not self.trained:
-            outputs = self.notes["outputs"]
-            assert isinstance(outputs, int)
-            network.begin(take(self.data.train[0], slice(0, 2)), n_classes=outputs, seed=self.seed)
-            self.trained = True
-        return network
-
-    def weights(self) -> dict[str, NDArray[Any]]:
-        """The network's weights, as they are now."""
-        return self._network().weights()
-
-    def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from these weights."""
-        self._network().set_weights(weights)
-
-    def train_network(self, *, epochs: int, rate: float = 1.0, pull: float = 0.0) -> None:
-        """Train the widened network from its present weights, by the learner's recipe.
-
-        The model is not saved with the step: the next one gets its weights from the coordinator.
-        """
-        X, y = self.data.train
-        network = self._network()
-        change = {"epochs": epochs, "lr": network.recipe.lr * rate, "patience": None}
-        recipe = network.recipe.model_copy(update=change)
-        codes, classes = self._codes()[y], network.n_classes_
-        network.fit(X, codes, n_classes=classes, seed=self.seed, warm=True, recipe=recipe, pull=pull)
 
     # ------------------------------------------------------------------ for its owner
 

@@ -23,14 +23,18 @@ if TYPE_CHECKING:
 class PersonalisedFedAvg(FedAvg):
     """FedAvg, then `tuning_epochs` of each silo's own training.
 
-    >>> PersonalisedFedAvg().last_stage
-    'global'
+    >>> PersonalisedFedAvg(rounds=10).last_stage
+    'round 10'
     """
 
     name: ClassVar[str] = "personalised_fedavg"
-    last_stage: ClassVar[str] = "global"
 
     tuning_epochs: Annotated[int, Field(ge=1)] = 5
+
+    @property
+    def last_stage(self) -> str:
+        """The global model is not the end."""
+        return f"round {self.rounds}"
 
     def finish(self, silos: "Silos", weights: Weights) -> None:
         """Fine-tune at every silo."""
@@ -40,6 +44,6 @@ class PersonalisedFedAvg(FedAvg):
     @step()
     def tune(self, silo: "Silo", weights: Weights) -> None:
         """Go on from the global weights on the silo's own data; the result stays here."""
-        silo.set_weights(weights)
-        silo.train_network(epochs=self.tuning_epochs)
+        silo.network.set_weights(weights)
+        silo.network.train(epochs=self.tuning_epochs)
         silo.take_score("federated")

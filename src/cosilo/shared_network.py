@@ -1,0 +1,98 @@
+"""A silo's learner as a network that is trained together with others."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.instances import Instances, take
+from cosilo.task import Task
+
+if TYPE_CHECKING:
+    from cosilo.learners.base import Codes
+    from cosilo.learners.network import Network
+    from cosilo.silo import Silo
+
+
+class SharedNetwork:
+    """What methods that share networks do with a silo's own: read and set its weights, train it.
+
+    It has an output for every class of the vocabulary; the silo's task stays what it is. What has to last
+    between steps is in the silo's notes.
+    """
+
+    def __init__(self, silo: "Silo") -> None:
+        self._silo = silo
+
+    # ------------------------------------------------------------------ its outputs
+
+    def widen(self, vocabulary: list[str]) -> None:
+        """Give the network an output for every class of the vocabulary, and new weights."""
+        silo = self._silo
+        silo.notes["codes"] = np.array(silo.task.codes_in(Task(tuple(vocabulary))), dtype=np.int64)
+        silo.notes["outputs"] = len(vocabulary)
+        silo.trained = False
+        silo.changed = True
+
+    def narrow(self) -> None:
+        """The network has the silo's own classes again."""
+        self._silo.notes.pop("outputs", None)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has an output for every class of the vocabulary."""
+        return "outputs" in self._silo.notes
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """The place of each of the silo's classes among the outputs."""
+        if not self.is_wide:
+            return np.arange(len(self._silo.task))
+        codes = self._silo.notes["codes"]
+        assert isinstance(codes, np.ndarray)
+        return codes
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs it has."""
+        wide: Any = self._silo.notes.get("outputs")
+        return len(self._silo.task) if wide is None else int(wide)
+
+    # ------------------------------------------------------------------ its weights
+
+    @property
+    def _learner(self) -> "Network":
+        """The learner, which a method that needs a network has made sure is one; built if it is not yet."""
+        silo = self._silo
+        network: Network = silo.learner  # type: ignore[assignment]
+        if not silo.trained:
+            network.begin(take(silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=silo.seed)
+            silo.trained = True
+        return network
+
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """As they are now."""
+        return self._learner.weights()
+
+    def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from these."""
+        self._learner.set_weights(weights)
+
+    def predict(self, X: Instances) -> "Codes":
+        """The most likely output of each instance, among all of them."""
+        return self._learner.predict(X)
+
+    # ------------------------------------------------------------------ its training
+
+    def train(self, *, epochs: int, rate: float = 1.0, pull: float = 0.0) -> None:
+        """Train from the present weights, by the learner's recipe.
+
+        The model is not saved with the step: the next one gets its weights from the coordinator.
+        """
+        silo, network = self._silo, self._learner
+        X, y = silo.data.train
+        change = {"epochs": epochs, "lr": network.recipe.lr * rate, "patience": None}
+        recipe = network.recipe.model_copy(update=change)
+        options: Any = {"recipe": recipe, "pull": pull}
+        network.fit(X, self.codes[y], n_classes=self.outputs, seed=silo.seed, warm=True, **options)
