@@ -3,12 +3,13 @@
 __version__ = "0.1.0"
 
 from cosilo.federation import Federation
-from cosilo.methods import METHODS, CoFED, FedAvg, FedProx, Local, PersonalisedFedAvg
+from cosilo.methods import FML, METHODS, CoFED, FedAvg, FedProx, Local, PersonalisedFedAvg
 from cosilo.runs.run import Run
 from cosilo.silo import Silo
 from cosilo.task import Task
 
 __all__ = [
+    "FML",
     "METHODS",
     "CoFED",
     "FedAvg",

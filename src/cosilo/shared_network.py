@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.instances import Instances, take
+from cosilo.instances import take
 from cosilo.task import Task
 
 if TYPE_CHECKING:
-    from cosilo.learners.base import Codes
     from cosilo.learners.network import Network
     from cosilo.silo import Silo
 
@@ -34,6 +33,12 @@ class SharedNetwork:
         silo.notes["outputs"] = len(vocabulary)
         silo.trained = False
         silo.changed = True
+
+    def restart(self) -> None:
+        """New weights, with an output for each class of the silo's own task."""
+        self.narrow()
+        self._silo.trained = False
+        self._silo.changed = True
 
     def narrow(self) -> None:
         """The network has the silo's own classes again."""
@@ -79,10 +84,6 @@ class SharedNetwork:
         """Go on from these."""
         self._learner.set_weights(weights)
 
-    def predict(self, X: Instances) -> "Codes":
-        """The most likely output of each instance, among all of them."""
-        return self._learner.predict(X)
-
     # ------------------------------------------------------------------ its training
 
     def train(self, *, epochs: int, rate: float = 1.0, pull: float = 0.0) -> None:
@@ -96,3 +97,37 @@ class SharedNetwork:
         recipe = network.recipe.model_copy(update=change)
         options: Any = {"recipe": recipe, "pull": pull}
         network.fit(X, self.codes[y], n_classes=self.outputs, seed=silo.seed, warm=True, **options)
+
+    def another(self, architecture: str | None) -> "Network":
+        """A second network with the same outputs and recipe: from the zoo, or built like the own."""
+        from cosilo.learners.network import Network
+        from cosilo.learners.zoo import find
+
+        own: Any = self._silo.learner
+        other = Network(own.module if architecture is None else find(architecture), own.recipe)
+        other.begin(take(self._silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=self._silo.seed)
+        return other
+
+    def learn_with(
+        self, peer: "Network", *, epochs: int, rate: float, alpha: float, beta: float, temperature: float
+    ) -> None:
+        """Train this network and a peer on the same batches, each also towards what the other says (FML).
+
+        This one and its optimiser are the silo's and last; the peer's optimiser begins anew.
+        """
+        silo, network = self._silo, self._learner
+        X, y = silo.data.train
+        change = {"epochs": epochs, "lr": network.recipe.lr * rate, "patience": None}
+        before: Any = silo.notes.get("optimiser")
+        silo.notes["optimiser"] = network.learn_with(
+            peer,
+            X,
+            self.codes[y],
+            seed=silo.seed,
+            recipe=network.recipe.model_copy(update=change),
+            alpha=alpha,
+            beta=beta,
+            temperature=temperature,
+            state=before,
+        )
+        silo.changed = True

@@ -185,18 +185,17 @@ class Silo:
         if self.data.test is not None:
             self.scores[stage] = (self._accuracy(self.data.test), len(self.data.test[1]))
 
-    def take_joint_score(self, stage: str) -> None:
-        """Judge the shared network on the test data among all classes of the vocabulary, privately.
+    def take_joint_score(self, stage: str, model: Learner | None = None) -> None:
+        """Judge the global model on the test data among all classes of the vocabulary, privately.
 
-        All silos' scores together are its accuracy on the joint test set.
+        It is the silo's own network unless `model` is given. All silos' scores together are its accuracy on
+        the joint test set.
         """
         self.changed = True
         if self.data.test is not None:
             X, y = self.data.test
-            self.scores[joint(stage)] = (
-                float(np.mean(self.network.predict(X) == self.network.codes[y])),
-                len(y),
-            )
+            right = (model or self.learner).predict(X) == self.network.codes[y]
+            self.scores[joint(stage)] = (float(np.mean(right)), len(y))
 
     def _sample_weight(self, y: Codes, classes: str | None) -> NDArray[np.float64] | None:
         if classes == "auto":

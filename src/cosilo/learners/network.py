@@ -22,8 +22,10 @@ from cosilo.learners.base import (
     untrained,
     write_card,
 )
+from cosilo.learners.mutual import learn_together
 from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
+from cosilo.learners.trainee import State, Trainee
 from cosilo.learners.training import train
 
 # tensors has said it in one line if torch is missing
@@ -127,6 +129,37 @@ class Network:
         self.input_shape_, self.bytes_, self.columns_ = shape, is_bytes, columns
         if not warm:
             self.seed_ = int(seed)  # a builder may draw the architecture: load must draw the same
+
+    def learn_with(
+        self,
+        peer: "Network",
+        X: Instances,
+        y: Codes,
+        *,
+        seed: int,
+        recipe: Recipe,
+        alpha: float,
+        beta: float,
+        temperature: float = 1.0,
+        state: State | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Deep mutual learning with a peer, from the weights that both have; see `mutual`.
+
+        `state` is that of this network's optimiser after the last time; the new one is returned.
+        """
+        device = device_of(recipe.device)
+        weight = balanced_weights(y, self.n_classes_) if recipe.balanced else None
+        data = Labelled.of(self._tensor(X, self.columns_), y, weight).to(device)
+        with seeded(seed), black_box(self.name, "fit"):
+            mine, theirs = (
+                Trainee(network._learnt().to(device), recipe, network.n_classes_, network.name, state=before)
+                for network, before in ((self, state), (peer, None))
+            )
+            shares = {"alpha": alpha, "beta": beta, "temperature": temperature}
+            learn_together(mine, theirs, data, recipe, **shares, seed=seed)
+        for trainee in (mine, theirs):
+            trainee.module.eval()
+        return mine.optimiser.state()
 
     def begin(self, X: Instances, *, n_classes: int, seed: int) -> None:
         """Build the network for instances like X, untrained."""

@@ -92,7 +92,7 @@ class Trainee:
     ) -> None:
         self.module = module
         self._n_classes = n_classes
-        self._name = name
+        self.name = name
         self._parameters = [p for p in module.parameters() if p.requires_grad]
         if not self._parameters:
             raise LearnerError(f"{name}: has no parameters to train")
@@ -107,7 +107,7 @@ class Trainee:
     def outputs(self, batch: Tensor) -> Tensor:
         """One row per instance; `step` then goes back from here."""
         if self._layers is None:
-            answer = outputs(self.module, batch, self._n_classes, self._name)
+            answer = outputs(self.module, batch, self._n_classes, self.name)
             self._passed = [answer]
             return answer.detach()
         with torch.no_grad():

@@ -4,11 +4,12 @@ from cosilo.methods.base import Method, step
 from cosilo.methods.cofed import CoFED
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.fedprox import FedProx
+from cosilo.methods.fml import FML
 from cosilo.methods.local import Local
 from cosilo.methods.personalised_fedavg import PersonalisedFedAvg
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (CoFED, FedAvg, FedProx, Local, PersonalisedFedAvg)
+    method.name: method for method in (CoFED, FML, FedAvg, FedProx, Local, PersonalisedFedAvg)
 }
 
-__all__ = ["METHODS", "CoFED", "FedAvg", "FedProx", "Local", "Method", "PersonalisedFedAvg", "step"]
+__all__ = ["FML", "METHODS", "CoFED", "FedAvg", "FedProx", "Local", "Method", "PersonalisedFedAvg", "step"]

@@ -17,8 +17,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
+from numpy.typing import NDArray
+
 from cosilo.errors import RunError
 from cosilo.runs.files import explained, read_json, read_lines, write_json
+from cosilo.runs.journal import Journal
 from cosilo.runs.record import Record
 from cosilo.silo import Silo
 
@@ -87,6 +90,14 @@ class Run:
         """Accuracy after the federation divided by that of local training, by silo: above 1 is a gain."""
         local, federated = self.scores("local"), self.scores("federated")
         return {name: federated[name] / local[name] for name in federated if local.get(name)}
+
+    def global_weights(self) -> dict[str, NDArray[Any]]:
+        """The weights of the global network after the last round, of a method that has one."""
+        mark = Journal(self.folder / "journal").last_mark
+        weights: Any = None if mark is None else mark.state.get("weights")
+        if weights is None:
+            raise RunError(f"{self.folder}: {self.method} keeps no global network")
+        return dict(weights)
 
     def model_bytes(self) -> dict[str, int]:
         """What each silo's model weighs, where the record is on this machine."""

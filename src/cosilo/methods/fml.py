@@ -1,0 +1,153 @@
+"""FML: each silo has a network of its own and a copy of a shared one, and the two teach each other.
+
+T. Shen et al., "Federated Mutual Learning" (2020).
+
+A silo forks the global network (its "meme"), trains it and its own personalised network on its data, each
+also towards what the other says (eq. 5), and sends the meme back; the coordinator takes the plain mean. The
+personalised network may have any architecture and never leaves. With β = 1 this is FedAvg with equal weights.
+
+`share = "body"`: silos whose tasks differ share a body only. Each puts a head of its own on it (the adaptor),
+with an output for each class of its task, and keeps it between rounds.
+
+Deviations from the paper:
+
+- The first silo draws the initial weights: the coordinator knows no architecture, only named arrays.
+- Batch-norm statistics are averaged with the parameters.
+- The personalised network's optimiser goes on over the rounds; the meme's begins anew at each fork, because
+  the weights that its momentum belongs to are gone. Both follow the silo's own recipe.
+- The KL terms are averaged over the batch and not over classes, and are not multiplied by T².
+- α and β may change over the rounds: § 6 recommends it without a formula; here the way between the numbers
+  of a list is straight.
+- The global network is judged on all silos' test data together, each silo sharing a number.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cosilo.averaging import Weights, mean
+from cosilo.errors import LearnerError
+from cosilo.message import Message
+from cosilo.methods.base import step
+from cosilo.methods.rounds import Rounds
+
+if TYPE_CHECKING:
+    from cosilo.learners.network import Network
+    from cosilo.runs.journal import Replies
+    from cosilo.silo import Silo
+
+Share = Annotated[float, Field(ge=0, le=1)]
+#: One number, or numbers to go through from the first round to the last.
+Schedule = Share | Annotated[list[Share], Field(min_length=2)]
+
+
+class FML(Rounds):
+    """Federated mutual learning.
+
+    >>> FML(alpha=[0.9, 0.5], rounds=3).now("alpha", round=2)
+    0.7
+    """
+
+    name: ClassVar[str] = "fml"
+
+    #: What the labels weigh in the personalised network's loss; the rest is the meme's word.
+    alpha: Schedule = 0.5
+    #: What the labels weigh in the meme's loss; the rest is the personalised network's word.
+    beta: Schedule = 0.5
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    #: The global network's architecture; none: that of the silos' own learners.
+    meme: Literal["mlp", "lenet5", "cnn1", "cnn2", "cnn", "resnet18", "text"] | None = None
+    #: What is shared of it: all, or the body, so that tasks may differ.
+    share: Literal["whole", "body"] = "whole"
+
+    def now(self, parameter: Literal["alpha", "beta"], round: int) -> float:
+        """A schedule's value in a round."""
+        value: Any = getattr(self, parameter)
+        if isinstance(value, list):
+            way = (round - 1) / max(1, self.rounds - 1)
+            value = np.interp(way, np.linspace(0, 1, len(value)), value)
+        return float(value)
+
+    @property
+    def has_global_model(self) -> bool:
+        """A body alone cannot be judged."""
+        return self.share == "whole"
+
+    def merged(self, replies: "Replies") -> dict[str, Any]:
+        """The plain mean of the memes: how much data a silo has is not said."""
+
+        def memes() -> Iterable[tuple[Weights, float]]:
+            for reply in replies.values():  # from disk, one at a time
+                weights: Any = reply["weights"]
+                yield weights, 1.0
+
+        return mean(memes())
+
+    # ------------------------------------------------------------------ at the silo
+
+    def prepare(self, silo: "Silo") -> None:
+        """The meme has to be buildable, and to have a head if only its body is shared."""
+        super().prepare(silo)
+        trial = silo.fresh()
+        self._split(trial, trial.network.another(self.meme).weights())
+
+    @step()
+    def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
+        """A new personalised network."""
+        if self.share == "whole":
+            silo.network.widen(vocabulary)
+        else:
+            silo.network.restart()
+
+    @step(weights="weights")
+    def initial(self, silo: "Silo") -> Message:
+        """The weights that everyone's meme starts from."""
+        return {"weights": self._split(silo, silo.network.another(self.meme).weights())[0]}
+
+    @step(weights="weights")
+    def train(self, silo: "Silo", weights: Weights, round: int) -> Message:
+        """ClientUpdate: fork, some epochs of mutual learning, push."""
+        meme = self._fork(silo, weights)
+        silo.network.learn_with(
+            meme,
+            epochs=self.epochs,
+            rate=self.rate(round),
+            alpha=self.now("alpha", round),
+            beta=self.now("beta", round),
+            temperature=self.temperature,
+        )
+        shared, kept = self._split(silo, meme.weights())
+        if kept:
+            silo.notes["adaptor"] = kept
+        return {"weights": shared}
+
+    @step()
+    def judge(self, silo: "Silo", weights: Weights, stage: str) -> None:
+        """Take the personalised network's score, and the global one's."""
+        silo.take_score(stage)
+        if self.has_global_model:
+            silo.take_joint_score(stage, self._fork(silo, weights))
+
+    def _fork(self, silo: "Silo", weights: Weights) -> "Network":
+        """The meme: the global weights, and the adaptor that the silo kept."""
+        meme = silo.network.another(self.meme)
+        _, fresh = self._split(silo, meme.weights())
+        kept: Any = silo.notes.get("adaptor", fresh)
+        meme.set_weights({**weights, **kept})
+        return meme
+
+    def _split(self, silo: "Silo", weights: Weights) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is shared of the meme's weights, and what the silo keeps."""
+        if self.share == "whole":
+            return dict(weights), {}
+        parts = {name.partition(".")[0] for name in weights}
+        if parts != {"body", "head"}:
+            raise LearnerError(
+                f"silo {silo.name!r}: {self.meme or silo.learner.name} has the parts {sorted(parts)}; "
+                'share = "body" wants a network with a body and a head, which becomes the adaptor: '
+                "one of the zoo, or a module with these two attributes"
+            )
+        shared = {name: array for name, array in weights.items() if name.startswith("body.")}
+        return shared, {name: array for name, array in weights.items() if name not in shared}
