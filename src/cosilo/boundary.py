@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cosilo.errors import CosiloError, LearnerError, Refused, RunError
-from cosilo.message import check, decode, encode
+from cosilo.message import Message, check, decode, encode
 from cosilo.methods.base import Method, Step
 from cosilo.runs.journal import Failure
 from cosilo.runs.record import Record, describe
@@ -60,10 +60,11 @@ class Boundary:
         """Do the step, or say in one line why not; what leaves is logged before it leaves."""
         try:
             reply = self._record.reply(ask.number, ask.step, ask.body)
+            message = self._compute(ask) if reply is None else decode(reply)
             if reply is None:
-                reply = self._compute(ask)
-            step = self._steps[ask.step]
-            fields = describe(decode(reply), dict(step.shares))
+                reply = encode(message)
+                self._record.complete(ask.number, ask.step, ask.body, reply, self.silo)
+            fields = describe(message, dict(self._steps[ask.step].shares))
             self._record.audit(ask.number, ask.step, fields, len(reply))
             return reply
         except RunError:
@@ -71,7 +72,7 @@ class Boundary:
         except Exception as error:
             return self._fail(ask, error)
 
-    def _compute(self, ask: Ask) -> bytes:
+    def _compute(self, ask: Ask) -> Message:
         step = self._allowed(ask.step)
         self.silo.seed = seed_for(self._seed, self.silo.name, ask.number)
         with warnings.catch_warnings(record=True) as caught:
@@ -81,9 +82,7 @@ class Boundary:
             text = str(warning.message).strip()
             self._record.log(f"ask {ask.number} ({ask.step}): {warning.category.__name__}: {text}")
         check(message, step.shares)
-        reply = encode(message)
-        self._record.complete(ask.number, ask.step, ask.body, reply, self.silo)
-        return reply
+        return message
 
     def _allowed(self, name: str) -> Step:
         """The step, if the policy allows all that it shares; joining asks for all the method will need."""

@@ -75,14 +75,16 @@ class LocalEngine:
         # One step at a time per worker, so that a timeout is that of one silo and not of a queue.
         waiting = {worker: deque(name for name in silos if name in worker.owns) for worker in self._workers}
         busy: dict[Worker, tuple[str, float]] = {}
-        while True:
-            for worker, queue in waiting.items():
-                if worker not in busy and queue:
-                    name = queue.popleft()
-                    worker.send(name, Ask(number, step, body(name)))
-                    busy[worker] = (name, time.monotonic())
-            if not busy:
-                return
+
+        def occupy(worker: Worker) -> None:
+            if waiting[worker]:
+                name = waiting[worker].popleft()
+                worker.send(name, Ask(number, step, body(name)))
+                busy[worker] = (name, time.monotonic())
+
+        for worker in self._workers:
+            occupy(worker)
+        while busy:
             ready = wait([worker.connection for worker in busy], self._patience(busy, timeout))
             for worker, (name, started) in list(busy.items()):
                 seconds = time.monotonic() - started
@@ -94,6 +96,7 @@ class LocalEngine:
                 else:
                     continue
                 del busy[worker]
+                occupy(worker)  # before the answer is dealt with: the worker need not wait for that
                 yield Answer(name, content, seconds)
 
     @staticmethod

@@ -144,7 +144,10 @@ def seeded(seed: int) -> Generator[None]:
 def _torch_seeded(torch: Any, seed: int) -> Generator[None]:
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed % 2**63)
+        # torch.manual_seed would note, with a stack trace each time, to seed devices that are not in use.
+        torch.default_generator.manual_seed(seed % 2**63)
+        if devices:
+            torch.cuda.manual_seed_all(seed % 2**63)
         yield
 
 

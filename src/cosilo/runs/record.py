@@ -8,26 +8,45 @@ from typing import Any
 
 from cosilo.errors import BadMessage, RunError
 from cosilo.message import decode, encode
-from cosilo.runs.files import append_line, explained, mend_log, new_folder, read_json, read_lines, write_json
+from cosilo.runs.files import (
+    append_line,
+    explained,
+    mend_log,
+    new_folder,
+    read_json,
+    read_lines,
+    write,
+    write_json,
+)
 from cosilo.silo import Silo
 
 
 class Record:
-    """The folder of one silo. Every completed step is a folder in it that appeared whole.
+    """The folder of one silo.
 
     ```
-    steps/00004/  ask.json reply.safetensors; after a change also state.json notes.safetensors model/
+    replies/00004   one line about the last ask, then the reply to it, as it went out
+    states/00003/   state.json notes.safetensors model/ after the last step that changed something
     audit.jsonl   scores.json   log.txt   data.json
     ```
+
+    A step is completed when its reply is there; a state that was written just before a crash, and has no
+    reply, does not count.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._steps = folder / "steps"
+        self._replies, self._states = folder / "replies", folder / "states"
         with explained(folder):
-            self._steps.mkdir(parents=True, exist_ok=True)
-            for leftover in self._steps.glob("*.*"):  # a crash cut short how it came or went
-                shutil.rmtree(leftover)
+            self._replies.mkdir(parents=True, exist_ok=True)
+            self._states.mkdir(exist_ok=True)
+            for leftover in self._replies.glob("*.part"):
+                leftover.unlink()
+        #: The last completed ask; 0 if there is none.
+        self._last = max(_numbers(self._replies), default=0)
+        #: The last completed ask that changed the silo.
+        self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
+        self._drop_old()
         self._audit = folder / "audit.jsonl"
         mend_log(self._audit)
         self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
@@ -45,55 +64,49 @@ class Record:
 
     # ------------------------------------------------------------------ steps
 
-    def _step(self, number: int) -> Path:
-        return self._steps / f"{number:05d}"
-
-    def _done(self) -> list[Path]:
-        return sorted(path for path in self._steps.iterdir() if path.name.isdigit())
-
     def reply(self, number: int, step: str, body: bytes) -> bytes | None:
         """The reply to an ask that was answered before, or None."""
-        folder = self._step(number)
-        if not folder.exists():
-            later = [path.name for path in self._done() if int(path.name) > number]
-            if later:
-                raise BadMessage(f"ask {number} is past: this silo has done ask {int(later[-1])}")
+        if number > self._last:
             return None
-        if not _about(folder).items() >= _identity(step, body).items():
-            raise BadMessage(f"ask {number} comes a second time with another content")
-        path = folder / "reply.safetensors"
+        if number < self._last:
+            raise BadMessage(f"ask {number} is past: this silo has done ask {self._last}")
+        path = self._replies / f"{number:05d}"
         try:
-            reply = path.read_bytes()
+            head, _, reply = path.read_bytes().partition(b"\n")
+            about = json.loads(head)
             decode(reply)
-        except (BadMessage, FileNotFoundError) as error:
-            raise RunError(f"{path}: is damaged ({error}); start a new run") from None
+            if about != _identity(step, body):
+                raise BadMessage(f"ask {number} comes a second time with another content")
+        except (ValueError, FileNotFoundError) as error:
+            raise RunError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
         return reply
 
     def complete(self, number: int, step: str, body: bytes, reply: bytes, silo: Silo) -> None:
         """Keep a reply and, if the step changed the silo, its new state: both or neither."""
-        with new_folder(self._step(number)) as folder:
-            write_json(folder / "ask.json", {**_identity(step, body), "changed": silo.changed})
-            (folder / "reply.safetensors").write_bytes(reply)
-            if silo.changed:
+        if silo.changed:
+            with new_folder(self._states / f"{number:05d}") as folder:
                 self._save(silo, folder)
+        head = json.dumps(_identity(step, body)).encode()
+        write(self._replies / f"{number:05d}", head + b"\n" + reply)
+        self._last = number
         if silo.changed:
             write_json(self.folder / "scores.json", _scores(silo))
-            silo.changed = False
-        self._drop_old(number)
+            self._changed, silo.changed = number, False
+        self._drop_old()
 
-    def _drop_old(self, number: int) -> None:
+    def _drop_old(self) -> None:
         # The coordinator journals ask n−1 before it sends ask n: older replies will not be asked for again.
-        state = self._state()
-        for folder in self._done():
-            if folder != state and folder != self._step(number):
-                gone = folder.with_suffix(".gone")
-                folder.rename(gone)  # first out of the way, whole: a crash must not leave half a step
-                shutil.rmtree(gone)
+        for path in self._replies.iterdir():
+            if path.name != f"{self._last:05d}":
+                path.unlink()
+        for path in self._states.iterdir():
+            if path.name != f"{self._changed:05d}":
+                shutil.rmtree(path)
 
     # ------------------------------------------------------------------ state
 
     def _state(self) -> Path | None:
-        return next((path for path in reversed(self._done()) if _about(path).get("changed")), None)
+        return self._states / f"{self._changed:05d}" if self._changed else None
 
     def _save(self, silo: Silo, folder: Path) -> None:
         (folder / "model").mkdir()
@@ -144,11 +157,9 @@ class Record:
             file.write(text.rstrip() + "\n")
 
 
-def _about(folder: Path) -> dict[str, Any]:
-    about = read_json(folder / "ask.json")
-    if not isinstance(about, dict):
-        raise RunError(f"{folder / 'ask.json'}: is damaged; start a new run")
-    return about
+def _numbers(folder: Path) -> list[int]:
+    """The asks that a folder has something about; what a crash left half done is not among them."""
+    return [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
 
 
 def _identity(step: str, body: bytes) -> dict[str, str]:
