@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cosilo.runs.files import append_line, mend_log, read_lines
+from cosilo.runs.files import add_line, mend_log, read_lines
 
 
 class Events:
@@ -13,10 +13,11 @@ class Events:
     def __init__(self, path: Path) -> None:
         self.path = path
         mend_log(path)
+        self._file = path.open("a", encoding="utf-8")  # kept open: there is an event for every reply
 
     def add(self, event: str, **facts: Any) -> None:
         """Log one event."""
-        append_line(self.path, {"at": round(time.time(), 3), "event": event, **facts})
+        add_line(self._file, {"at": round(time.time(), 3), "event": event, **facts})
 
     def read(self) -> list[dict[str, Any]]:
         """All events so far."""

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cosilo.errors import RunError
 
@@ -55,9 +55,15 @@ def read_json(path: Path) -> Any:
 
 def append_line(path: Path, value: Any) -> None:
     """Add one JSON line to a log."""
-    line = json.dumps(value, ensure_ascii=False) + "\n"
     with explained(path), path.open("a", encoding="utf-8") as file:
-        file.write(line)
+        add_line(file, value)
+
+
+def add_line(file: IO[str], value: Any) -> None:
+    """Add one JSON line to a log that is open; it is out of this process when the call returns."""
+    with explained(Path(file.name)):
+        file.write(json.dumps(value, ensure_ascii=False) + "\n")
+        file.flush()
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
