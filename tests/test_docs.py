@@ -24,6 +24,17 @@ def test_the_python_example_of_the_readme(tmp_path, monkeypatch, capsys):
     assert "'votes'" in capsys.readouterr().out
 
 
+def test_the_python_example_about_networks(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks("docs/networks.md", "python")
+    names: dict = {}
+    exec(example, names)
+    assert sorted(names["run"].relative()) == ["even", "odd"]
+    assert names["weights"]["head.weight"].shape == (10, 200)
+    assert "'instances': 150" in capsys.readouterr().out
+
+
 def test_the_recipe_of_the_readme_is_valid(tmp_path):
     (example,) = blocks("README.md", "toml")
     (tmp_path / "clinics.toml").write_text(example)

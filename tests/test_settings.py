@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
-from cosilo import build, settings
+from cosilo import build, data, settings
 from cosilo.errors import ConfigError, CosiloError
 
 GOOD = """
@@ -120,7 +121,7 @@ def test_every_silo_with_a_problem_is_named(folder):
     [
         ("seed = ", "is not TOML"),
         ("", "either [[silo]] tables or one [simulation]"),
-        ("[[silo]]\nname = 'a'", "recipe.toml: silo.0.path: is missing"),
+        ("[[silo]]\nname = 'a'", "recipe.toml: silo.0: wants one of path and dataset"),
         ("silo = 3", "recipe.toml: silo: got 3; wants a valid list"),
         ("[simulation]\ndataset = 'digits'", "recipe.toml: simulation.split: is missing"),
     ],
@@ -227,3 +228,111 @@ def test_the_rest_is_what_no_silo_got(folder):
     got = {row.tobytes() for silo in federation.silos for row in silo.data.all[0]}
     # A few digits of the dataset are equal to the pixel, so the sets may touch, but no more than that.
     assert len([row for row in federation.pool if row.tobytes() in got]) <= 2
+
+
+# ---------------------------------------------------------------------- a pool with labels
+
+
+@pytest.fixture
+def labelled(folder):
+    rows = [f"{age},cook,{'yes' if age > 40 else 'no'}" for age in range(30, 60)]
+    (folder / "pool.csv").write_text("age,job,sick\n" + "\n".join(rows) + "\n")
+    return folder
+
+
+def test_a_column_of_the_pool_is_left_out_or_its_labels(labelled):
+    without = make(labelled, overrides=["pool.label=sick"])
+    assert without.pool_labels is None
+    with_labels = make(labelled, overrides=["pool.label=sick", "pool.labelled=true"])
+    assert with_labels.pool_labels.tolist() == ["no"] * 11 + ["yes"] * 19
+    assert list(with_labels.pool.columns) == ["age", "job"]
+    assert with_labels.pool_fingerprint != without.pool_fingerprint
+    agreed = ["pool.label=sick", "pool.labelled=true", f"pool.fingerprint={with_labels.pool_fingerprint}"]
+    assert make(labelled, overrides=agreed).pool_fingerprint == with_labels.pool_fingerprint
+    with pytest.raises(ConfigError, match=r"pool\.fingerprint: got .* or other labels"):
+        make(labelled, overrides=["pool.label=sick", agreed[2]])
+
+
+def test_labels_come_along_with_a_part_of_the_pool(labelled):
+    overrides = ["pool.label=sick", "pool.labelled=true", "pool.size=12"]
+    federation = make(labelled, overrides=overrides)
+    expected = ["yes" if age > 40 else "no" for age in federation.pool["age"]]
+    assert federation.pool_labels.tolist() == expected
+    assert len(set(expected)) == 2
+
+
+def test_a_labelled_pool_wants_to_know_the_column(labelled):
+    with pytest.raises(ConfigError) as error:
+        make(labelled, overrides=["pool.labelled=true"])
+    assert str(error.value) == (
+        "recipe.toml: pool.label: is missing, and labelled = true wants it; "
+        f"say which column of {labelled / 'pool.csv'} holds the labels"
+    )
+
+
+def test_a_silo_may_bring_a_labelled_pool(labelled):
+    own = "{path='pool.csv', label='sick', labelled=true}"
+    federation = make(labelled, overrides=["pool.label=sick", "pool.labelled=true", f"silo.0.pool={own}"])
+    assert federation.check() == []
+    (line,) = make(labelled, overrides=["pool.label=sick", f"silo.0.pool={own}"]).check()
+    assert line.startswith("silo 'north': its pool has fingerprint ")
+
+
+def test_labels_of_a_dataset_and_of_what_a_simulation_left_over(folder):
+    text = SIMULATION.replace("local", "cofed") + 'split = { use = "iid", silos = 4, size = 50 }\n[pool]\n'
+    X, y = load_digits(return_X_y=True)
+    known = {row.tobytes(): str(label) for row, label in zip(X, y, strict=True)}
+    for pool in ("rest = true\nsize = 100\n", 'dataset = "digits"\nsplit = "test"\n'):
+        federation = make(folder, f"{text}{pool}labelled = true\n")
+        assert len(federation.pool) >= 100
+        assert [known[row.tobytes()] for row in federation.pool] == federation.pool_labels.tolist()
+        assert make(folder, text + pool).pool_labels is None
+
+
+def test_silos_that_are_datasets_of_their_own_and_smaller_simulations(folder):
+    """The digits by name: a balanced part to train on, their own test split to be judged on."""
+    silos = make(
+        folder,
+        """
+        [method]
+        use = "local"
+        [[silo]]
+        name = "a"
+        dataset = "digits"
+        per_class = 12
+        learner = { use = "sklearn.tree.DecisionTreeClassifier" }
+        """,
+    ).silos
+    assert silos[0].size == 120
+    whole = data.load("digits", "test")
+    assert len(silos[0].data.test[1]) == len(whole)
+    simulated = make(
+        folder,
+        """
+        [method]
+        use = "local"
+        [simulation]
+        dataset = "digits"
+        per_class = 20
+        split = { use = "shards", silos = 5, per_silo = 2 }
+        learners = [{ use = "sklearn.tree.DecisionTreeClassifier" }]
+        """,
+    ).silos
+    assert [silo.size for silo in simulated] == [40] * 5
+    assert sorted(name for silo in simulated for name in silo.task.classes) == list("0123456789")
+
+
+@pytest.mark.parametrize(
+    ("silo", "line"),
+    [
+        ('path = "a.csv"\ndataset = "digits"', "recipe.toml: silo.0: wants one of path and dataset"),
+        ('path = "a.csv"\nper_class = 3', "recipe.toml: silo.0: wants per_class with a dataset only"),
+        ('dataset = "digit"', "recipe.toml: silo.0.dataset: "),
+        ('dataset = "digits"\nper_class = 5000', "recipe.toml: silo.0.per_class: per_class = 5000; class"),
+    ],
+)
+def test_a_silo_with_a_source_too_many(folder, silo, line):
+    text = f'[[silo]]\nname = "a"\n{silo}\nlearner = {{ use = "sklearn.tree.DecisionTreeClassifier" }}'
+    with pytest.raises(CosiloError) as error:
+        make(folder, text)
+    assert str(error.value).startswith(line)

@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from cosilo.federation import Federation
-from cosilo.methods import FML, METHODS, CoFED, FedAvg, FedProx, Local, PersonalisedFedAvg
+from cosilo.methods import FML, METHODS, CoFED, FedAvg, FedMD, FedProx, Local, PersonalisedFedAvg
 from cosilo.runs.run import Run
 from cosilo.silo import Silo
 from cosilo.task import Task
@@ -13,6 +13,7 @@ __all__ = [
     "METHODS",
     "CoFED",
     "FedAvg",
+    "FedMD",
     "FedProx",
     "Federation",
     "Local",

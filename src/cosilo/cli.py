@@ -11,8 +11,10 @@ from rich.table import Column, Table
 
 import cosilo
 from cosilo import build, settings
+from cosilo.compare import Comparison, carry_out, default_folder, opened, plan_for
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.methods import METHODS
+from cosilo.plan import Plan, has_plan, read_plan
 from cosilo.runs.files import read_json
 from cosilo.runs.run import Run, new_folder_name, runs_in
 
@@ -25,7 +27,7 @@ Sets = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe: method.alpha=0.5."),
 ]
 RecipeFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A recipe.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or that of a comparison.")]
 
 
 def _version(wanted: bool) -> None:
@@ -69,6 +71,24 @@ def run(
 
 
 @app.command()
+def compare(
+    file: RecipeFile,
+    methods: Annotated[str, typer.Option(metavar="A,B,…", help="The methods, with commas between them.")],
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from the recipe's own on.")] = 3,
+    set_: Sets = None,
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="The comparison's directory; one that is there goes on.")
+    ] = None,
+) -> None:
+    """Run several methods on several seeds of a recipe; ends with a table and a report of mean ± spread."""
+    source = build.Source(str(file), file.parent)
+    values = settings.read(file, set_ or [])
+    folder = default_folder(values, source) if folder is None else folder
+    names = [name.strip() for name in methods.split(",")]
+    _compare(plan_for(values, source, names, seeds, folder), folder)
+
+
+@app.command()
 def check(file: RecipeFile, set_: Sets = None) -> None:
     """Validate a recipe without training: files, columns, tasks, pool, learners, share policies."""
     source = build.Source(str(file), file.parent)
@@ -81,14 +101,18 @@ def check(file: RecipeFile, set_: Sets = None) -> None:
         classes = ", ".join(silo.task.classes)
         table.add_row(silo.name, str(silo.size), classes, silo.learner.name, ", ".join(sorted(silo.shares)))
     out.print(table)
-    pool = "none" if federation.pool is None else f"{len(federation.pool)} instances"
+    labelled = "not labelled" if federation.pool_labels is None else "labelled"
+    pool = "none" if federation.pool is None else f"{len(federation.pool)} instances, {labelled}"
     out.print(f"method {federation.method.name}; pool {pool}, fingerprint {federation.pool_fingerprint}")
     out.print("ready to run")
 
 
 @app.command()
 def resume(folder: RunFolder) -> None:
-    """Continue a run that was interrupted; completed steps are not repeated."""
+    """Continue a run or a comparison that was interrupted; completed steps are not repeated."""
+    if has_plan(folder):
+        _compare(read_plan(folder), folder)
+        return
     stopped = Run(folder)
     if not (folder / "recipe.json").exists():
         raise RunError(f"{folder}: was started from Python; call the federation's run({str(folder)!r}) again")
@@ -102,10 +126,11 @@ def resume(folder: RunFolder) -> None:
 
 @app.command()
 def report(folder: RunFolder) -> None:
-    """Write the report of a finished run again."""
-    from cosilo.report import write_report
+    """Write the report of a finished run, or of a comparison as far as it is, again."""
+    from cosilo.report import write_comparison, write_report
 
-    out.print(f"report: {write_report(Run(folder))}", soft_wrap=True)
+    path = write_comparison(opened(folder)) if has_plan(folder) else write_report(Run(folder))
+    out.print(f"report: {path}", soft_wrap=True)
 
 
 @app.command()
@@ -190,6 +215,30 @@ def show(finished: Run) -> None:
         out.print(f"mean relative accuracy (federated / local): [bold]{_mean(relative):.3f}[/]")
     out.print(f"run:    {finished.folder}", soft_wrap=True)
     out.print(f"report: {write_report(finished)}", soft_wrap=True)
+
+
+def _compare(plan: Plan, folder: Path) -> None:
+    try:
+        found = carry_out(plan, folder, tell=lambda line: err.print(line, highlight=False, soft_wrap=True))
+    except KeyboardInterrupt:
+        kept = f"; completed steps are kept: cosilo resume {folder}" if has_plan(folder) else ""
+        err.print(f"\nstopped{kept}", soft_wrap=True)
+        raise typer.Exit(130) from None
+    show_comparison(found)
+    if found.failures:
+        lines = [f"{name}, seed {seed}: {one.story}" for (name, seed), one in found.failures.items()]
+        raise RunError("\n".join([*lines, f"completed steps are kept: cosilo resume {folder}"]))
+
+
+def show_comparison(found: Comparison) -> None:
+    """The table of a comparison, and where its report is."""
+    from cosilo.report import write_comparison
+    from cosilo.report.summary import summarise
+    from cosilo.report.terminal import table
+
+    out.print(table(summarise(found)))
+    out.print(f"comparison: {found.folder}", soft_wrap=True)
+    out.print(f"report:     {write_comparison(found)}", soft_wrap=True)
 
 
 def _brief(classes: list[str]) -> str:

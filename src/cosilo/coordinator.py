@@ -52,6 +52,9 @@ class Silos:
         self._quorum = quorum
         self._timeout = timeout
         self._number = 0
+        #: How many instances the pool has, and the names of its classes if it is labelled.
+        self.pool_size = 0
+        self.pool_classes: list[str] = []
         self._expected: dict[str, Expected] = {}
         self._offers: dict[str, frozenset[str]] = {}
         #: The failures that stopped the run, by silo.
@@ -61,8 +64,11 @@ class Silos:
         #: What the run has found out; a report reads it.
         self.findings: dict[str, Any] = {"scores": {}, "failures": []}
 
-    def meet(self, method: Method, pool: str | None, pool_size: int) -> None:
+    def meet(
+        self, method: Method, pool: str | None, pool_size: int, pool_classes: Iterable[str] = ()
+    ) -> None:
         """Ask everyone who they are, and hold it against what the method needs; nothing is computed yet."""
+        self.pool_size, self.pool_classes = pool_size, list(pool_classes)
         problems = []
         for name, reply in self.ask("hello", quorum=1.0).items():
             theirs, classes = str(reply["pool"]), reply["classes"]
@@ -221,5 +227,5 @@ def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:
     """The line about a silo that holds another pool than the federation."""
     return (
         f"silo {silo!r}: its pool has fingerprint {theirs or 'none'}, the federation's {pool}; "
-        "every silo needs the same pool, in the same order"
+        "every silo needs the same pool, in the same order, and the same labels if it has any"
     )

@@ -6,14 +6,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import cosilo
 from cosilo.boundary import refusals
 from cosilo.coordinator import NotMet, Silos, other_pool
 from cosilo.engines.local import LocalEngine
-from cosilo.errors import ConfigError, CosiloError
+from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.instances import Instances, as_instances, fingerprint
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
+from cosilo.pool_labels import as_pool_labels
 from cosilo.runs.events import Events
 from cosilo.runs.files import write_json
 from cosilo.runs.journal import Failure, Journal
@@ -27,7 +31,8 @@ class Federation:
     """Silos that learn together.
 
     `quorum` is the fraction of the silos asked that has to answer a step; `timeout` the seconds a silo has
-    for it; `workers` the number of processes that share the silos (0: this one does it all).
+    for it; `workers` the number of processes that share the silos (0: this one does it all). `pool_labels`
+    are the classes of the pool's instances, for methods that need them.
 
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
@@ -52,6 +57,7 @@ class Federation:
         pool: Any = None,
         method: Method | None = None,
         *,
+        pool_labels: Any = None,
         seed: int = 0,
         quorum: float = 0.5,
         timeout: float | None = None,
@@ -66,16 +72,20 @@ class Federation:
         self.workers = workers
         self._recipe = recipe
         self.pool: Instances | None = None
+        self.pool_labels: NDArray[np.str_] | None = None
         self.pool_fingerprint: str | None = None
         self._check_settings()
         if pool is not None:
-            self.pool = as_instances(pool, "the federation's pool")
-            self.pool_fingerprint = fingerprint(self.pool)
-            for silo in self.silos:
-                if silo.pool is None:
-                    silo.use_pool(self.pool, self.pool_fingerprint)
+            self._use_pool(as_instances(pool, "the federation's pool"), pool_labels)
+        elif pool_labels is not None:
+            raise ConfigError("the federation got pool_labels but no pool; wants both, or no labels")
         elif self.method.needs_pool:
             self._pool_of_silos()
+        if self.method.needs_pool_labels and self.pool_labels is None:
+            raise ConfigError(
+                f"{self.method.name} needs a pool with labels; set labelled = true in [pool], "
+                "in Python pool_labels=…"
+            )
 
     def _check_settings(self) -> None:
         if not self.silos:
@@ -90,12 +100,25 @@ class Federation:
         if self.workers < 0:
             raise ConfigError(f"workers = {self.workers}; wants 0 or more")
 
+    def _use_pool(self, pool: Instances, labels: Any) -> None:
+        """Hold the pool, and give it to every silo that brings none itself."""
+        if len(pool) == 0:
+            raise DataError("the federation's pool: is empty; wants instances (a split may leave none over)")
+        self.pool = pool
+        if labels is not None:
+            self.pool_labels = as_pool_labels(labels, pool, "the federation's pool")
+        self.pool_fingerprint = fingerprint(pool, self.pool_labels)
+        for silo in self.silos:
+            if silo.pool is None:
+                silo.use_pool(pool, self.pool_fingerprint, self.pool_labels)
+
     def _pool_of_silos(self) -> None:
         """Where every silo brings the pool itself, the first one's is what the others are held against."""
         holder = next((silo for silo in self.silos if silo.pool is not None), None)
         if holder is None:
             raise ConfigError(f"{self.method.name} needs a pool; give one to the federation: pool=…")
         self.pool, self.pool_fingerprint = holder.pool, holder.pool_fingerprint
+        self.pool_labels = holder.pool_labels
 
     def check(self) -> list[str]:
         """What would keep this federation from starting, one line each; trains nothing, writes nothing."""
@@ -163,7 +186,12 @@ class Federation:
         run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
         try:
             engine.open(self.method, self.seed, run.folder / "silos")
-            silos.meet(self.method, self.pool_fingerprint, 0 if self.pool is None else len(self.pool))
+            silos.meet(
+                self.method,
+                self.pool_fingerprint,
+                0 if self.pool is None else len(self.pool),
+                () if self.pool_labels is None else np.unique(self.pool_labels).tolist(),
+            )
             self.method.coordinate(silos)
         except CosiloError as error:
             events.add("stop", text=str(error))
@@ -193,5 +221,5 @@ def _start_over(path: Path) -> None:
     """Nothing was computed when silos and method did not go together; only the logs are worth keeping."""
     shutil.rmtree(path / "journal", ignore_errors=True)
     (path / "asks.jsonl").unlink(missing_ok=True)
-    for steps in path.glob("silos/*/steps"):
-        shutil.rmtree(steps)
+    for kept in (*path.glob("silos/*/replies"), *path.glob("silos/*/states")):
+        shutil.rmtree(kept)

@@ -88,8 +88,11 @@ def form(X: Instances) -> str:
     return f"numbers of shape {X.shape[1:]}"
 
 
-def fingerprint(X: Instances) -> str:
-    """A hash of the content: equal instances in equal order have equal fingerprints, on any machine."""
+def fingerprint(X: Instances, labels: NDArray[Any] | None = None) -> str:
+    """A hash of the content: equal instances in equal order have equal fingerprints, on any machine.
+
+    With labels, other labels are another fingerprint, and so are none.
+    """
     digest = hashlib.sha256(form(X).encode())
     if isinstance(X, pd.DataFrame):
         for column in sorted(X.columns, key=str):
@@ -97,6 +100,9 @@ def fingerprint(X: Instances) -> str:
             _update(digest, X[column].to_numpy())
     else:
         _update(digest, X)
+    if labels is not None:
+        digest = hashlib.sha256(f"labelled {digest.hexdigest()}".encode())
+        _update(digest, labels)
     return digest.hexdigest()[:16]
 
 

@@ -50,10 +50,11 @@ class PoolSettings(Strict):
     path: Path | None = None
     columns: list[str] | None = None
     text: str | None = None
-    label: str | None = None  # a column to leave out: the pool has no labels
+    label: str | None = None  # a column to leave out, unless the pool is labelled
     dataset: str | None = None
     split: Literal["train", "test"] = "train"
     rest: bool = False
+    labelled: bool = False  # take the labels along, for methods that learn from them
     fingerprint: str | None = None  # what the partners agreed on
     size: Annotated[int, Field(ge=1)] | None = None
 
@@ -82,12 +83,22 @@ class SiloDefaults(Strict):
 
 
 class SiloSettings(SiloDefaults):
-    """One silo with data of its own."""
+    """One silo with data of its own: a file, or a named dataset with its own test split."""
 
     name: str
-    path: Path
+    path: Path | None = None
     test_path: Path | None = None
+    dataset: str | None = None
+    per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
     pool: PoolSettings | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "SiloSettings":
+        if (self.path is None) == (self.dataset is None):
+            raise ValueError("one of path and dataset")
+        if self.per_class is not None and self.dataset is None:
+            raise ValueError("per_class with a dataset only")
+        return self
 
 
 class SuperclassSplit(Strict):
@@ -142,6 +153,7 @@ class SimulationSettings(Strict):
     labels: str | None = None
     split: Annotated[SplitSettings, Field(discriminator="use")]
     learners: Annotated[list[LearnerSettings], Field(min_length=1)]
+    per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
     names: list[str] | None = None
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
@@ -160,6 +172,7 @@ class Settings(Strict):
     defaults: SiloDefaults = SiloDefaults()
     silo: list[SiloSettings] = []
     simulation: SimulationSettings | None = None
+    compare: dict[str, dict[str, Any]] = {}  # for `cosilo compare`: parameters of one method, by its name
 
     @model_validator(mode="before")
     @classmethod

@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.instances import take
+from cosilo.errors import DataError
+from cosilo.instances import Instances, blocks, take
 from cosilo.task import Task
 
 if TYPE_CHECKING:
     from cosilo.learners.network import Network
+    from cosilo.private import Examples
     from cosilo.silo import Silo
+
+#: Public instances that are looked at together: bounds what a pool costs in memory beside itself.
+_AT_ONCE = 4096
 
 
 class SharedNetwork:
@@ -130,4 +135,46 @@ class SharedNetwork:
             temperature=temperature,
             state=before,
         )
+        silo.changed = True
+
+    # ------------------------------------------------------------------ its training where it stays (FedMD)
+
+    def train_on(self, examples: "Examples", held: "Examples | None" = None, **change: Any) -> None:
+        """Train from the present weights on examples in the codes of the outputs, and keep the result.
+
+        `change` is what differs from the learner's recipe; `held` is for early stopping, if it asks for that.
+        """
+        silo, network = self._silo, self._learner
+        options: Any = {"recipe": network.recipe.model_copy(update=change), "validation": held}
+        network.fit(*examples, n_classes=self.outputs, seed=silo.seed, warm=True, **options)
+        silo.changed = True
+
+    def train_on_own(self, *, patience: int | None = None, **change: Any) -> None:
+        """The same on the silo's own data; with patience, its validation part is held out."""
+        if patience is None:
+            (X, y), held = self._silo.data.train, None
+        else:
+            (held_X, held_y), (X, y) = self._silo.data.validation()
+            held = held_X, self.codes[held_y]
+        self.train_on((X, self.codes[y]), held, patience=patience, **change)
+
+    def logits(self, X: Instances) -> NDArray[np.float32]:
+        """What the network's outputs are for public instances, before any softmax."""
+        return np.concatenate([self._learner.logits(take(X, part)) for part in blocks(len(X), _AT_ONCE)])
+
+    def imitate(self, X: Instances, targets: NDArray[Any], **change: Any) -> None:
+        """Train towards these outputs for public instances, by the mean absolute error; keep the result."""
+        from cosilo.learners.losses import mean_absolute_error
+
+        silo, network = self._silo, self._learner
+        if targets.shape != (len(X), self.outputs):
+            raise DataError(
+                f"silo {silo.name!r}: got targets of shape {targets.shape}; "
+                f"wants {(len(X), self.outputs)}: a row for each instance, a column for each output"
+            )
+        if not np.isfinite(targets).all():
+            raise DataError(f"silo {silo.name!r}: got targets that are not finite numbers")
+        # Targets are no classes, which could be balanced, and there is nothing to validate them with.
+        recipe = network.recipe.model_copy(update={"balanced": False, "patience": None, **change})
+        network.imitate(X, targets, seed=silo.seed, recipe=recipe, loss=mean_absolute_error)
         silo.changed = True

@@ -13,6 +13,7 @@ from cosilo.instances import Instances, as_instances, blocks, fingerprint, join,
 from cosilo.learners import Learner, as_learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.message import KINDS, Value
+from cosilo.pool_labels import as_pool_labels
 from cosilo.private import Examples, PrivateData
 from cosilo.shared_network import SharedNetwork
 from cosilo.task import Task, class_names, in_order
@@ -33,6 +34,7 @@ class Silo:
     `test` is a fraction of the data to hold out, a pair (X, y), or None for no evaluation. `task` are the
     classes (default: those in the data). `validation` is the fraction of the training data that a method or
     an early-stopping learner may hold out. `shares` is the policy: the kinds of fields that may leave.
+    `pool_labels` are the classes of the public instances, for methods that learn from those.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = np.eye(8), list("abababab")
@@ -52,6 +54,7 @@ class Silo:
         validation: float = 0.2,
         shares: Iterable[str] = ("labels", "metrics"),
         pool: Any = None,
+        pool_labels: Any = None,
     ) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
             raise ConfigError(f"silo name {name!r}: wants letters, digits, '.', '_' and '-', 64 at most")
@@ -64,9 +67,12 @@ class Silo:
         self.data = PrivateData(self._where, self.task, X, y, test, validation)
 
         self.pool: Instances | None = None
+        self.pool_labels: NDArray[np.str_] | None = None
         self.pool_fingerprint: str | None = None
         if pool is not None:
-            self.use_pool(pool)
+            self.use_pool(pool, labels=pool_labels)
+        elif pool_labels is not None:
+            raise ConfigError(f"{self._where}: got pool_labels but no pool; wants both, or no labels")
 
         #: Whether there is a model: the learner was trained here, or loaded.
         self.trained = False
@@ -112,12 +118,16 @@ class Silo:
 
     # ------------------------------------------------------------------ set-up
 
-    def use_pool(self, pool: Any, known_fingerprint: str | None = None) -> None:
-        """Hold the public pool; its form has to be that of the data."""
+    def use_pool(self, pool: Any, known_fingerprint: str | None = None, labels: Any = None) -> None:
+        """Hold the public pool, with its labels if it has any; its form has to be that of the data."""
         instances = as_instances(pool, f"{self._where}, pool")
+        if len(instances) == 0:
+            raise DataError(f"{self._where}, pool: is empty; wants instances")
         self.data.same_form(instances, "its pool")
         self.pool = instances
-        self.pool_fingerprint = known_fingerprint or fingerprint(instances)
+        checked = labels is None or known_fingerprint is not None  # one copy for all silos of a federation
+        self.pool_labels = labels if checked else as_pool_labels(labels, instances, f"{self._where}, pool")
+        self.pool_fingerprint = known_fingerprint or fingerprint(instances, self.pool_labels)
 
     def fresh(self) -> "Silo":
         """The same silo for another run: data and policy are shared, what was learnt is not."""
@@ -256,6 +266,13 @@ class Silo:
         if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
             raise DataError(f"{self._where}: got pseudo-labels outside its task")
         return take(pool, index), label.astype(np.int64)
+
+    def labelled_pool(self) -> tuple[Instances, NDArray[np.str_]]:
+        """The public instances and their classes."""
+        pool = self._need_pool()
+        if self.pool_labels is None:
+            raise DataError(f"{self._where}: its pool has no labels; give pool_labels=… with it")
+        return pool, self.pool_labels
 
     def _need_pool(self) -> Instances:
         if self.pool is None:

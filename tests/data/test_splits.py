@@ -3,7 +3,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cosilo.data import Split, by_value, dirichlet, iid, shards, superclasses
+from cosilo.data import Split, balanced, by_value, dirichlet, iid, shards, superclasses
 from cosilo.errors import DataError
 
 SEEDS = st.integers(0, 2**32)
@@ -352,3 +352,17 @@ class TestPlot:
             iid(np.zeros(5, int), 2).plot([0, 0], ["a"])
         with pytest.raises(DataError, match="y: holds the code 3, but there are 1 classes"):
             iid(np.zeros(5, int), 2).plot([0, 0, 0, 0, 3], ["a"])
+
+
+@given(st.integers(1, 20), st.integers(0, 99))
+def test_a_balanced_subset_has_as_many_of_each_class_and_none_twice(per_class, seed):
+    y = np.repeat([0, 1, 2], [20, 25, 60])
+    chosen = balanced(y, per_class, seed=seed)
+    assert len(set(chosen.tolist())) == len(chosen)
+    assert np.bincount(y[chosen]).tolist() == [per_class] * 3
+    assert np.array_equal(chosen, balanced(y, per_class, seed=seed))
+
+
+def test_a_class_that_is_too_small_for_a_balanced_subset():
+    with pytest.raises(DataError, match=r"^per_class = 21; class 0 has 20 instances$"):
+        balanced(np.repeat([0, 1], [20, 30]), 21)

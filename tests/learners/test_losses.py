@@ -48,7 +48,9 @@ def test_divergence_is_averaged_over_the_batch_and_the_peer_is_held_still(batch,
 
     assert same(losses.divergence(z, peer, temperature), slope(kl, z))
     # The trap: an average over the classes as well would be smaller by their number.
-    by_mean = slope(lambda o: functional.kl_div(o.log_softmax(1), peer.softmax(1), reduction="none").mean(), z)
+    by_mean = slope(
+        lambda o: functional.kl_div(o.log_softmax(1), peer.softmax(1), reduction="none").mean(), z
+    )
     assert same(losses.divergence(z, peer), by_mean * z.shape[1])
 
 

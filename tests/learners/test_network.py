@@ -9,6 +9,7 @@ from torch import nn
 from cosilo.errors import LearnerError
 from cosilo.learners import Network, Recipe
 from cosilo.learners.base import balanced_weights
+from cosilo.learners.losses import mean_absolute_error
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(61, 4)).astype(np.float32)
@@ -390,3 +391,39 @@ def test_loading_leaves_the_global_random_states_alone(tmp_path):
     torch.manual_seed(4)
     Network(dense).load(tmp_path)
     assert torch.rand(1) == expected
+
+
+# ---------------------------------------------------------------------- towards the outputs of others
+
+
+def test_logits_are_what_softmax_is_taken_of():
+    net = fitted(convolutional, X=IMAGES, y=CODES, n_classes=2)
+    logits = net.logits(IMAGES)
+    assert logits.dtype == np.float32
+    assert logits.shape == (31, 2)
+    chances = np.exp(logits.astype(float)) / np.exp(logits.astype(float)).sum(1, keepdims=True)
+    assert np.allclose(chances, net.predict_proba(IMAGES))
+    with pytest.raises(LearnerError, match="has learnt nothing yet"):
+        Network(dense).logits(X)
+
+
+def test_imitation_goes_on_from_what_was_learnt_and_is_the_same_by_its_seed():
+    teacher, pupils = fitted(seed=5), [fitted() for _ in range(3)]
+    start, targets = state(pupils[0]), teacher.logits(X)
+    recipe = QUICK.model_copy(update={"epochs": 40})
+    for pupil, seed in zip(pupils, (2, 2, 3), strict=True):
+        before = np.abs(pupil.logits(X) - targets).mean()
+        pupil.imitate(X, targets, seed=seed, recipe=recipe, loss=mean_absolute_error)
+        assert np.abs(pupil.logits(X) - targets).mean() < 0.7 * before
+        assert not pupil.module_.training
+    assert equal(state(pupils[0]), state(pupils[1]))
+    assert not equal(state(pupils[0]), state(pupils[2]))
+    assert not equal(state(pupils[0]), start)
+
+
+def test_an_imitation_that_fails_changes_nothing():
+    net = fitted()
+    before = state(net)
+    with pytest.raises(LearnerError, match="loss became NaN in epoch 1; lower lr"):
+        net.imitate(X, net.logits(X), seed=1, recipe=QUICK, loss=lambda o, *_: o * torch.nan)
+    assert equal(state(net), before)

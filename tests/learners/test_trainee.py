@@ -114,5 +114,5 @@ def test_what_counts_as_dense():
 
 
 def test_nothing_to_train():
-    with pytest.raises(LearnerError, match="^Net: has no parameters to train$"):
+    with pytest.raises(LearnerError, match=r"^Net: has no parameters to train$"):
         Trainee(nn.Flatten(), Recipe(), 2, "Net")

@@ -127,6 +127,7 @@ def make(tmp_path: Path) -> Maker:
         logs: dict[str, list[dict[str, Any]]] | None = None,
         recipe: dict[str, Any] | None = None,
         models: dict[str, int] | None = None,
+        seed: int = 7,
     ) -> Run:
         folder = tmp_path / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +137,7 @@ def make(tmp_path: Path) -> Maker:
         about = {
             "cosilo": "0.1.0",
             "method": method or {"use": "cofed", "alpha": 0.3, "rounds": 1},
-            "seed": 7,
+            "seed": seed,
             "silos": names,
             "pool": "4de1a6a860ad5da3",
             "pool_size": 50,
@@ -154,9 +155,11 @@ def make(tmp_path: Path) -> Maker:
             if log:
                 write_lines(folder / "silos" / silo / "audit.jsonl", log)
         for silo, size in (models or {}).items():
-            state = folder / "silos" / silo / "steps" / "00005"
+            record = folder / "silos" / silo
+            state = record / "states" / "00005"
             (state / "model").mkdir(parents=True)
-            (state / "ask.json").write_text('{"changed": true}')
+            (record / "replies").mkdir()
+            (record / "replies" / "00005").write_text("{}")
             (state / "state.json").write_text("{}")
             (state / "model" / "model.bin").write_bytes(bytes(size))
         return Run(folder)

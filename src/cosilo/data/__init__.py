@@ -3,13 +3,14 @@
 from cosilo.data.dataset import Dataset
 from cosilo.data.datasets import DATASETS, load
 from cosilo.data.files import Table, read
-from cosilo.data.splits import Split, by_value, dirichlet, iid, shards, superclasses
+from cosilo.data.splits import Split, balanced, by_value, dirichlet, iid, shards, superclasses
 
 __all__ = [
     "DATASETS",
     "Dataset",
     "Split",
     "Table",
+    "balanced",
     "by_value",
     "dirichlet",
     "iid",

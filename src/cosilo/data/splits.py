@@ -10,9 +10,26 @@ from cosilo.data.overlap import superclasses
 from cosilo.data.split import Split, as_codes, as_count, tasks_of
 from cosilo.errors import DataError
 
-__all__ = ["Split", "by_value", "dirichlet", "iid", "shards", "superclasses"]
+__all__ = ["Split", "balanced", "by_value", "dirichlet", "iid", "shards", "superclasses"]
 
 ATTEMPTS = 100
+
+
+def balanced(y: ArrayLike, per_class: int, *, seed: int = 0) -> NDArray[np.int64]:
+    """The places of `per_class` instances of each class, drawn at random: a smaller set to split.
+
+    >>> balanced([0, 0, 1, 1, 0], per_class=2, seed=0)
+    array([1, 2, 3, 4])
+    """
+    codes, per_class = as_codes(y, "y"), as_count(per_class, "per_class")
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for code in np.unique(codes):
+        there = np.flatnonzero(codes == code)
+        if len(there) < per_class:
+            raise DataError(f"per_class = {per_class}; class {code} has {len(there)} instances")
+        chosen.append(rng.choice(there, per_class, replace=False))
+    return np.sort(np.concatenate(chosen))
 
 
 def iid(y: ArrayLike, silos: int, size: int | None = None, *, seed: int = 0) -> Split:

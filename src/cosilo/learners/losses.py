@@ -39,7 +39,9 @@ def mean_absolute_error(outputs: Tensor, targets: Tensor, weight: Tensor | None 
     >>> mean_absolute_error(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 2.0]]))
     tensor([[-0.5000,  0.0000]])
     """
-    gradient = (outputs - targets).sign_()
+    error = outputs - targets
+    # To torch the sign of NaN is 0, which would hide a network that went astray.
+    gradient = error.sign().add_(error, alpha=0)
     if weight is not None:
         gradient *= weight.unsqueeze(1)
     return gradient.div_(outputs.numel())

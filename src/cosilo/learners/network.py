@@ -2,7 +2,9 @@
 
 import copy
 import errno
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,7 +28,7 @@ from cosilo.learners.mutual import learn_together
 from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
 from cosilo.learners.trainee import State, Trainee
-from cosilo.learners.training import train
+from cosilo.learners.training import Loss, train
 
 # tensors has said it in one line if torch is missing
 import torch  # isort: skip
@@ -121,10 +123,9 @@ class Network:
         if validation is not None:
             held = Labelled.of(self._tensor(validation[0], columns), validation[1]).to(device)
         with seeded(seed), black_box(self.name, "fit"):
-            # Work on a copy: a fit that fails leaves what was learnt before as it was.
-            module = copy.deepcopy(before) if before is not None else self._built(shape, n_classes)
-            module = module.to(device)
-            train(module, recipe, data, held, n_classes=n_classes, seed=seed, name=self.name, pull=pull)
+            module = (before if before is not None else self._built(shape, n_classes)).to(device)
+            with _whole(module):
+                train(module, recipe, data, held, n_classes=n_classes, seed=seed, name=self.name, pull=pull)
         self.module_, self.n_classes_ = module.eval(), int(n_classes)
         self.input_shape_, self.bytes_, self.columns_ = shape, is_bytes, columns
         if not warm:
@@ -156,7 +157,8 @@ class Network:
                 for network, before in ((self, state), (peer, None))
             )
             shares = {"alpha": alpha, "beta": beta, "temperature": temperature}
-            learn_together(mine, theirs, data, recipe, **shares, seed=seed)
+            with _whole(mine.module), _whole(theirs.module):
+                learn_together(mine, theirs, data, recipe, **shares, seed=seed)
         for trainee in (mine, theirs):
             trainee.module.eval()
         return mine.optimiser.state()
@@ -186,7 +188,11 @@ class Network:
                     f"{self.name}: {name!r} is {list(array.shape)} in the global model, here "
                     f"{list(mine[name].shape)}; it is another architecture"
                 )
-        self._learnt().load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
+        with warnings.catch_warnings(), torch.no_grad():
+            # Arrays out of a message may be read-only. Nothing here writes into them.
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+            for name, array in weights.items():
+                mine[name].copy_(torch.from_numpy(np.asarray(array)))
 
     def predict(self, X: Instances) -> Codes:
         """One code per instance: the largest output."""
@@ -195,6 +201,21 @@ class Network:
     def predict_proba(self, X: Instances) -> NDArray[np.float64]:
         """The softmax of the outputs, shape (n, n_classes)."""
         return np.asarray(self._outputs(X).double().softmax(1), dtype=np.float64)
+
+    def logits(self, X: Instances) -> NDArray[np.float32]:
+        """The outputs as they are, shape (n, n_classes)."""
+        return np.asarray(self._outputs(X), dtype=np.float32)
+
+    def imitate(
+        self, X: Instances, targets: NDArray[np.float32], *, seed: int, recipe: Recipe, loss: Loss
+    ) -> None:
+        """Go on from the weights learnt before, towards these outputs, by a loss that compares the two."""
+        data = Labelled(self._tensor(X, self.columns_), torch.tensor(targets, dtype=torch.float32), None)
+        device, module = device_of(recipe.device), copy.deepcopy(self._learnt())
+        with seeded(seed), black_box(self.name, "fit"):
+            options: Any = {"n_classes": self.n_classes_, "seed": seed, "name": self.name, "loss": loss}
+            train(module.to(device), recipe, data.to(device), **options)
+        self.module_ = module.eval()
 
     def save(self, folder: Path) -> None:
         """Write the weights and buffers as safetensors."""
@@ -268,6 +289,18 @@ class Network:
         if not torch.isfinite(answer).all():
             raise LearnerError(f"{self.name}: outputs are not finite; lower lr")
         return answer
+
+
+@contextmanager
+def _whole(module: nn.Module) -> Iterator[None]:
+    """A training that fails leaves the module as it was."""
+    before = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+    try:
+        yield
+    except BaseException:
+        module.load_state_dict(before)
+        module.eval()
+        raise
 
 
 def _not_saved(name: str) -> LearnerError:

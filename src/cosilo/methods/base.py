@@ -58,6 +58,8 @@ class Method(BaseModel):
     name: ClassVar[str]
     #: Whether the silos have to hold a pool.
     needs_pool: ClassVar[bool] = False
+    #: Whether that pool has to come with labels.
+    needs_pool_labels: ClassVar[bool] = False
     #: Whether the silos' learners have to be networks, whose weights can be shared.
     needs_network: ClassVar[bool] = False
 
@@ -97,9 +99,15 @@ class Method(BaseModel):
             from cosilo.methods import METHODS
 
             others = [name for name, method in METHODS.items() if not method.needs_network]
+            lack = "has no weights to share" if "weights" in self.needs() else "is no torch network"
             raise LearnerError(
-                f"silo {silo.name!r}: {silo.learner.name} has no weights to share, which {self.name} needs; "
+                f"silo {silo.name!r}: {silo.learner.name} {lack}, which {self.name} needs; "
                 f"it can join {listing(others)}"
+            )
+        if self.needs_pool_labels and silo.pool is not None and silo.pool_labels is None:
+            raise DataError(
+                f"silo {silo.name!r}: its pool has no labels, which {self.name} needs; "
+                "set labelled = true for it, in Python pool_labels=…"
             )
 
     def check(self, tasks: Mapping[str, Task]) -> None:

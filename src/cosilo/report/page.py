@@ -42,16 +42,16 @@ def write_report(run: Run) -> Path:
     return path
 
 
-def render(facts: Facts) -> str:
-    """The whole page."""
-    environment = Environment(
+def environment() -> Environment:
+    """What templates are filled in with: strict, escaped, and with the words of a report as filters."""
+    found = Environment(
         loader=PackageLoader("cosilo", "report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    found.filters |= {
         "percent": words.percent,
         "ratio": words.ratio,
         "signed": words.signed,
@@ -65,26 +65,35 @@ def render(facts: Facts) -> str:
         "meaning": words.meaning,
     }
     css = resources.files("cosilo.report").joinpath("report.css").read_text("utf-8")
-    return environment.get_template("report.html").render(
-        css=Markup(css),
-        about=facts.about,
-        results=facts.results,
-        traffic=facts.traffic,
-        timing=facts.timing,
-        created=_date(facts.about.created),
-        verdict=words.verdict(facts),
-        certainty=words.certainty(facts.results.spread) if facts.results.spread else "",
-        exchange=words.exchange(facts.traffic),
-        rows=_rows(facts),
-        scale=_scale(facts),
-        pictures=_pictures(facts),
-        classes=_classes(facts),
-        sent=_sent(facts),
-        recipe=list(words.dotted(facts.about.recipe.values)) if facts.about.recipe else [],
-        federated="federated" in facts.results.stages,
-        long=len(facts.results.silos) > _LONG,
-        numbered=len(facts.results.silos) > figures.NAMED,
-        abstained=any(silo.abstained for silo in facts.results.silos),
+    found.globals["css"] = Markup(css)
+    return found
+
+
+def render(facts: Facts) -> str:
+    """The whole page."""
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            about=facts.about,
+            results=facts.results,
+            traffic=facts.traffic,
+            timing=facts.timing,
+            created=_date(facts.about.created),
+            verdict=words.verdict(facts),
+            certainty=words.certainty(facts.results.spread) if facts.results.spread else "",
+            exchange=words.exchange(facts.traffic),
+            rows=_rows(facts),
+            scale=_scale(facts),
+            pictures=_pictures(facts),
+            classes=_classes(facts),
+            sent=_sent(facts),
+            recipe=list(words.dotted(facts.about.recipe.values)) if facts.about.recipe else [],
+            federated="federated" in facts.results.stages,
+            long=len(facts.results.silos) > _LONG,
+            numbered=len(facts.results.silos) > figures.NAMED,
+            abstained=any(silo.abstained for silo in facts.results.silos),
+        )
     )
 
 

@@ -1,0 +1,114 @@
+"""Silos with data of their own, and pools."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo import data
+from cosilo.build.named import make_learner
+from cosilo.build.source import Source, named
+from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.instances import Instances, as_instances, fingerprint, take
+from cosilo.settings import PoolSettings, Settings, SiloSettings
+from cosilo.silo import Silo
+
+
+def make_silos(settings: Settings, source: Source) -> list[Silo]:
+    """The silos of `[[silo]]` tables, or one line for each thing that is wrong with them."""
+    silos, problems = [], []
+    for place, one in enumerate(settings.silo):
+        try:
+            silos.append(_silo(one, settings, source, f"{source.name}: silo.{place}"))
+        except CosiloError as error:
+            text = str(error)
+            known = text.startswith((f"{source.name}:", f"silo {one.name!r}"))
+            problems.append(text if known else f"{source.name}: silo {one.name!r}: {text}")
+    if problems:
+        raise DataError("\n".join(problems))
+    return silos
+
+
+def _silo(one: SiloSettings, settings: Settings, source: Source, where: str) -> Silo:
+    test: Any = None if one.test is False else one.test
+    if one.path is not None:
+        X, y = _examples(one, source.path(one.path), where)
+    else:
+        assert one.dataset is not None
+        with named(f"{where}.dataset"):
+            train, held = (data.load(one.dataset, split) for split in ("train", "test"))
+        if one.per_class is not None:
+            with named(f"{where}.per_class"):
+                train = train.take(data.balanced(train.y, one.per_class, seed=settings.seed))
+        names = np.array(train.classes)
+        X, y = train.X, names[train.y]
+        test = None if test is None else (held.X, names[held.y])
+    if one.test_path is not None:
+        test = _examples(one, source.path(one.test_path), where)
+    if one.learner is None:
+        raise ConfigError(f"{where}.learner: is missing; give the silo or [defaults] a learner")
+    pool = None
+    if one.pool is not None:
+        pool = make_pool(one.pool, settings.seed, None, source, f"silo {one.name!r}, pool")
+    return Silo(
+        one.name,
+        X,
+        y,
+        make_learner(one.learner, X, f"{where}.learner"),
+        test=test,
+        task=one.task,
+        validation=one.validation,
+        shares=one.shares,
+        pool=None if pool is None else pool.X,
+        pool_labels=None if pool is None else pool.y,
+    )
+
+
+def _examples(one: SiloSettings, path: Path, where: str) -> tuple[Instances, NDArray[Any]]:
+    table = data.read(path, label=one.label, columns=one.columns, text=one.text)
+    if table.y is None:
+        raise ConfigError(f"{where}.label: is missing; say which column of {path} holds the labels")
+    return table.X, table.y
+
+
+def make_pool(
+    settings: PoolSettings, seed: int, rest: data.Table | None, source: Source, where: str
+) -> data.Table:
+    """The public instances that settings name; `rest` is what a simulation left over."""
+    if settings.path is not None:
+        path = source.path(settings.path)
+        with named(f"{source.name}: {where}.path"):
+            found = data.read(path, label=settings.label, columns=settings.columns, text=settings.text)
+        if settings.labelled and found.y is None:
+            raise ConfigError(
+                f"{source.name}: {where}.label: is missing, and labelled = true wants it; "
+                f"say which column of {path} holds the labels"
+            )
+    elif settings.dataset is not None:
+        with named(f"{source.name}: {where}.dataset"):
+            found = table_of(data.load(settings.dataset, settings.split))
+    elif rest is not None:
+        found = rest
+    else:
+        raise ConfigError(f"{source.name}: {where}.rest: only a [simulation] leaves instances over")
+    X, y = found.X, found.y if settings.labelled else None
+    if settings.size is not None:
+        if settings.size > len(X):
+            raise ConfigError(
+                f"{source.name}: {where}.size: got {settings.size}; there are {len(X)} instances"
+            )
+        chosen = np.random.default_rng(seed).choice(len(X), settings.size, replace=False)
+        X, y = take(X, np.sort(chosen)), None if y is None else y[np.sort(chosen)]
+    known = settings.fingerprint and fingerprint(as_instances(X, f"{source.name}: {where}"), y)
+    if known != settings.fingerprint:
+        raise ConfigError(
+            f"{source.name}: {where}.fingerprint: got {settings.fingerprint!r}; these instances have "
+            f"{known!r}: another pool, another order, other columns, or other labels"
+        )
+    return data.Table(X, y)
+
+
+def table_of(dataset: data.Dataset) -> data.Table:
+    """The instances of a named dataset with the names of their classes."""
+    return data.Table(dataset.X, np.array(dataset.classes, dtype=object)[dataset.y])

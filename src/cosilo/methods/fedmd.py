@@ -1,0 +1,215 @@
+"""FedMD: silos with networks of any architecture learn from the mean of their scores on public instances.
+
+D. Li and J. Wang, "FedMD: Heterogenous Federated Learning via Model Distillation" (2019).
+
+Every silo first trains its own network on a public labelled set (the pool), then on its own data: transfer
+learning, whose score is that after "round 0". Then, round after round, all score the same part of the pool,
+the coordinator takes the mean of the scores (the outputs before softmax), and each silo trains towards that
+mean ("digest") and again on its own data ("revisit"). A network has an output for each class of the
+vocabulary and of the pool; a public class with the name of a silo's class is that class. A silo is judged on
+its own classes.
+
+Numbers are those of the authors' code. Training on the pool has an optimiser of its own; private training,
+digest and revisit follow the silo's recipe, with its optimiser and learning rate, but for epochs and batches.
+
+Deviations from the paper:
+
+- Early stopping looks at the loss on a tenth of the pool, then on the silo's own validation data, and goes
+  back to the best weights; the authors' code looks at accuracy on private test data, and does not go back.
+- The mean is that of the silos that answered in this round.
+- The part of the pool is stratified, as in the authors' code; the paper says "random".
+- Every training starts with a new optimiser: moments are not carried over the rounds.
+- What the last layer looks like (the authors' has no bias, and an L2 penalty) is up to each silo's network.
+- Local training, which everything is compared with, gets as many epochs on private data as FedMD has at
+  most, private_epochs + rounds × revisit_epochs, by the silo's own recipe.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from cosilo.averaging import Weights, mean
+from cosilo.errors import BadMessage, DataError
+from cosilo.instances import Instances, take
+from cosilo.message import Message
+from cosilo.methods.base import Method, step
+from cosilo.pool_labels import stratified
+from cosilo.private import hold_out
+from cosilo.task import Task, in_order
+
+if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
+    from cosilo.runs.journal import Replies
+    from cosilo.silo import Silo
+
+Count = Annotated[int, Field(ge=1)]
+#: The share of the pool that early stopping looks at.
+_HELD = 0.1
+
+
+class FedMD(Method):
+    """Federated distillation over a labelled pool; only scores travel.
+
+    >>> FedMD(rounds=5).needs()
+    {'logits': "step 'score', field 'logits'"}
+    """
+
+    name: ClassVar[str] = "fedmd"
+    needs_pool: ClassVar[bool] = True
+    needs_pool_labels: ClassVar[bool] = True
+    needs_network: ClassVar[bool] = True
+
+    rounds: Count = 20
+    #: How many pool instances are scored in a round, drawn anew each time; all if there are fewer.
+    subset: Count = 5000
+    #: Training on the pool, before the first round: at most so many epochs of Adam.
+    public_epochs: Count = 20
+    public_batch: Count = 128
+    public_lr: Annotated[float, Field(gt=0)] = 1e-3
+    #: It stops after so many epochs without a smaller loss on the tenth held out; none: it never does.
+    public_patience: Count | None = 3
+    #: Training on private data, before the first round: at most so many epochs.
+    private_epochs: Count = 25
+    private_batch: Count = 32
+    #: It stops after so many epochs without a smaller loss on validation data; none: it never does.
+    private_patience: Count | None = 10
+    #: Training towards the mean of the scores, in each round.
+    digest_epochs: Count = 1
+    digest_batch: Count = 256
+    #: Training on private data, in each round.
+    revisit_epochs: Count = 4
+    revisit_batch: Count = 5
+    #: Models are judged after every so many rounds, and after the last.
+    evaluate_every: Count = 1
+
+    def coordinate(self, silos: "Silos") -> None:
+        """Algorithm 1."""
+        state = silos.marked
+        if state is None:
+            alone = silos.ask("alone")  # the denominator of every comparison
+            silos.evaluate("local", to=alone)
+            ready = silos.ask("pretrain", {"classes": self._outputs(silos)})  # transfer learning
+            silos.evaluate("round 0", to=ready)
+            # Nobody can join later: whoever has not pretrained has no outputs to compare.
+            state = {"round": 0, "silos": list(ready)}
+            silos.mark(**state)
+        names: Any = state["silos"]
+        done: Any = state["round"]
+        valid = _shaped(min(self.subset, silos.pool_size), len(self._outputs(silos)))
+        for number in range(done + 1, self.rounds + 1):
+            draw = int(silos.rng.integers(2**32))
+            scores = silos.ask("score", {"draw": draw}, to=names, valid=valid)  # communicate
+            consensus = _mean(scores)  # aggregate
+            silos.ask("digest", {"draw": draw, "targets": consensus}, to=names)  # distribute, digest
+            last = number == self.rounds
+            stage = "federated" if last else f"round {number}"
+            judged = last or number % self.evaluate_every == 0
+            revisited = silos.ask("revisit", {"stage": stage} if judged else {}, to=names)
+            if judged:
+                silos.evaluate(stage, to=revisited)
+            silos.mark(round=number, silos=names)
+
+    @staticmethod
+    def _outputs(silos: "Silos") -> list[str]:
+        return list(in_order([*silos.vocabulary.classes, *silos.pool_classes]))
+
+    # ------------------------------------------------------------------ at the silo
+
+    @step()
+    def alone(self, silo: "Silo") -> None:
+        """Local training by the silo's own recipe, for as many epochs as FedMD has on private data."""
+        silo.fit("local", epochs=self.private_epochs + self.rounds * self.revisit_epochs)
+
+    @step()
+    def pretrain(self, silo: "Silo", classes: list[str]) -> None:
+        """Transfer learning: first the pool, then the silo's own data."""
+        silo.network.widen(classes)
+        pool, labels = silo.labelled_pool()
+        codes = Task(tuple(classes)).encode(labels, f"silo {silo.name!r}, pool")
+        patience, held, kept = self.public_patience, np.empty(0, np.int64), np.arange(len(codes))
+        if patience is not None:
+            held, kept = hold_out(codes, _HELD, seed=0)  # none of a pool with few instances of each class
+        silo.network.train_on(
+            (take(pool, kept), codes[kept]),
+            (take(pool, held), codes[held]),
+            optimiser="adam",
+            lr=self.public_lr,
+            schedule="constant",
+            weight_decay=0.0,
+            balanced=False,
+            epochs=self.public_epochs,
+            batch=self.public_batch,
+            patience=patience if len(held) else None,
+        )
+        silo.network.train_on_own(
+            epochs=self.private_epochs, batch=self.private_batch, patience=self.private_patience
+        )
+        silo.take_score("round 0")
+
+    @step(logits="logits")
+    def score(self, silo: "Silo", draw: int) -> Message:
+        """What the network says about this round's part of the pool."""
+        return {"logits": silo.network.logits(self._part(silo, draw))}
+
+    @step()
+    def digest(self, silo: "Silo", draw: int, targets: NDArray[Any]) -> None:
+        """Approach the consensus on the same part."""
+        part = self._part(silo, draw)
+        silo.network.imitate(part, targets, epochs=self.digest_epochs, batch=self.digest_batch)
+
+    @step()
+    def revisit(self, silo: "Silo", stage: str = "") -> None:
+        """Go on with private data; without a stage the model is not judged."""
+        silo.network.train_on_own(epochs=self.revisit_epochs, batch=self.revisit_batch)
+        if stage:
+            silo.take_score(stage)
+
+    def _part(self, silo: "Silo", draw: int) -> Instances:
+        """The same instances at every silo: their pools and labels are the same, and so is the draw."""
+        pool, labels = silo.labelled_pool()
+        return take(pool, stratified(labels, self.subset, draw))
+
+    # ------------------------------------------------------------------ before anything is computed
+
+    def prepare(self, silo: "Silo") -> None:
+        """Public and private instances go through one network, and early stopping needs validation data."""
+        super().prepare(silo)
+        if silo.pool is not None and _is_bytes(silo.pool) != _is_bytes(silo.data.all[0]):
+            one, other = ("bytes", "other numbers")[:: 1 if _is_bytes(silo.pool) else -1]
+            raise DataError(
+                f"silo {silo.name!r}: its pool is {one}, its data {other}; networks scale bytes (uint8) and "
+                "nothing else: bring both to the same scale and type"
+            )
+        if self.private_patience is not None:
+            silo.data.validation()
+
+
+def _is_bytes(X: Instances) -> bool:
+    return getattr(X, "dtype", None) == np.uint8
+
+
+def _shaped(instances: int, outputs: int) -> Callable[[str, Message], None]:
+    """A check for replies with a field `logits`."""
+    wanted = f"float32{[instances, outputs]}"
+
+    def check(silo: str, reply: Message) -> None:
+        logits: Any = reply["logits"]
+        form = f"{logits.dtype}{list(logits.shape)}"
+        if form != wanted:
+            raise BadMessage(f"field 'logits' is {form}; wants {wanted}")
+
+    return check
+
+
+def _mean(replies: "Replies") -> NDArray[np.float32]:
+    """The consensus of Algorithm 1: one reply in memory at a time."""
+
+    def scores() -> Iterable[tuple[Weights, float]]:
+        for reply in replies.values():  # from disk
+            logits: Any = reply["logits"]
+            yield {"logits": logits}, 1.0
+
+    return mean(scores())["logits"]

@@ -1,0 +1,252 @@
+"""The numbers of a comparison: runs in, means and standard deviations over the seeds out; no sentence.
+
+Every number of a run is its last one, never its best. A mean over silos is over those that have a score after
+every stage of the run; a spread is the sample standard deviation (n − 1) over the seeds.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cosilo.compare import Comparison
+from cosilo.report.averages import Average, average
+from cosilo.report.facts import Facts, gather
+from cosilo.runs.run import Run
+
+
+@dataclass(frozen=True)
+class Point:
+    """The accuracy after a stage, and how many rounds there were until then."""
+
+    rounds: int
+    stage: str
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One finished run; None stands for what it does not have."""
+
+    seed: int
+    #: Mean over silos, on their own test data: after local training, and at the end.
+    local: float | None
+    accuracy: float | None
+    #: Mean over silos of accuracy ÷ local, and how many silos are above 1.
+    relative: float | None
+    gained: int
+    compared: int
+    #: The one global model over all classes, on the test data of all silos together.
+    joint: float | None
+    #: Bytes that left a silo, mean over silos.
+    left: float
+    seconds: float
+    #: All silos, and those with a score after every stage, which the means are over.
+    silos: int
+    scored: int
+    failures: int
+    #: Local accuracy by silo: what this run's relative accuracy is relative to.
+    baseline: Mapping[str, float]
+    curve: tuple[Point, ...]
+    joint_curve: tuple[Point, ...]
+
+    @property
+    def share(self) -> float | None:
+        """The share of silos that gained."""
+        return self.gained / self.compared if self.compared else None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point of a curve: the mean over seeds."""
+
+    rounds: int
+    stage: str
+    accuracy: Average
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    runs: tuple[Numbers, ...]
+    #: Why seeds have no result.
+    failed: Mapping[int, str]
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds it has, if it has rounds."""
+        rounds = self.parameters.get("rounds")
+        return rounds if isinstance(rounds, int) else None
+
+    @property
+    def accuracy(self) -> Average | None:
+        """On each silo's own test data, at the end."""
+        return average(run.accuracy for run in self.runs)
+
+    @property
+    def alone(self) -> bool:
+        """Whether its silos only train, each for itself: then its accuracy is that of local training."""
+        return bool(self.runs) and not any(run.curve for run in self.runs)
+
+    @property
+    def local(self) -> Average | None:
+        """After local training."""
+        return average(run.local for run in self.runs)
+
+    @property
+    def relative(self) -> Average | None:
+        """Accuracy ÷ local."""
+        return average(run.relative for run in self.runs)
+
+    @property
+    def share(self) -> Average | None:
+        """The share of silos that gained."""
+        return average(run.share for run in self.runs)
+
+    @property
+    def joint(self) -> Average | None:
+        """Of the global model, at the end."""
+        return average(run.joint for run in self.runs)
+
+    @property
+    def left(self) -> Average | None:
+        """Bytes that left a silo."""
+        return average(run.left for run in self.runs)
+
+    @property
+    def seconds(self) -> Average | None:
+        """At work."""
+        return average(run.seconds for run in self.runs)
+
+    @property
+    def curve(self) -> tuple[Mark, ...]:
+        """Accuracy by round."""
+        return _marks([run.curve for run in self.runs])
+
+    @property
+    def joint_curve(self) -> tuple[Mark, ...]:
+        """Accuracy of the global model by round."""
+        return _marks([run.joint_curve for run in self.runs])
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Methods whose silos have the same local models, and their mean accuracy."""
+
+    methods: tuple[str, ...]
+    accuracy: Average
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All numbers of a comparison."""
+
+    seeds: tuple[int, ...]
+    rows: tuple[Row, ...]
+    baselines: tuple[Baseline, ...]
+
+    @property
+    def finished(self) -> int:
+        """How many runs have a result."""
+        return sum(len(row.runs) for row in self.rows)
+
+    @property
+    def planned(self) -> int:
+        """How many runs there are."""
+        return len(self.rows) * len(self.seeds)
+
+
+def summarise(comparison: Comparison) -> Summary:
+    """Read all runs of a comparison."""
+    plan, rows = comparison.plan, []
+    for name, method in plan.make_methods().items():
+        runs = [comparison.runs.get((name, seed)) for seed in plan.seeds]
+        failed = {cell[1]: failure.text for cell, failure in comparison.failures.items() if cell[0] == name}
+        rows.append(
+            Row(name, method.model_dump(mode="json"), tuple(numbers(run) for run in runs if run), failed)
+        )
+    return Summary(plan.seeds, tuple(rows), baselines(rows))
+
+
+def numbers(run: Run) -> Numbers:
+    """What one run comes to."""
+    facts = gather(run)
+    results, spread = facts.results, facts.results.spread
+    joint = {stage: float(score["accuracy"]) for stage, score in run.result.get("joint", {}).items()}
+    return Numbers(
+        seed=facts.about.seed,
+        local=results.means.get("local"),
+        accuracy=results.means.get(results.stages[-1]) if results.stages else None,
+        relative=spread.mean if spread else None,
+        gained=spread.gained if spread else 0,
+        compared=spread.silos if spread else 0,
+        joint=list(joint.values())[-1] if joint else None,
+        left=facts.traffic.total / len(facts.traffic.silos),
+        seconds=facts.timing.wall,
+        silos=len(results.silos),
+        scored=results.compared,
+        failures=len(results.failures),
+        baseline=run.scores("local"),
+        curve=_curve(facts, results.means),
+        joint_curve=_curve(facts, joint),
+    )
+
+
+def _curve(facts: Facts, scores: Mapping[str, float]) -> tuple[Point, ...]:
+    """Scores by round; what comes after the last round, such as fine-tuning, has the number of that round."""
+    numbered = {
+        stage: int(found[1]) for stage in scores if (found := re.fullmatch(r"round (\d+)", stage)) is not None
+    }
+    end = facts.about.parameters.get("rounds")
+    if not isinstance(end, int):
+        end = max(numbered.values(), default=0) + 1
+    return tuple(
+        Point(numbered.get(stage, end), stage, accuracy)
+        for stage, accuracy in scores.items()
+        if stage != "local"
+    )
+
+
+def _marks(curves: Sequence[Sequence[Point]]) -> tuple[Mark, ...]:
+    found: dict[tuple[int, str], list[float]] = {}
+    for curve in curves:
+        for point in curve:
+            found.setdefault((point.rounds, point.stage), []).append(point.accuracy)
+    marks = []
+    for (rounds, stage), values in found.items():
+        accuracy = average(values)
+        assert accuracy is not None
+        marks.append(Mark(rounds, stage, accuracy))
+    return tuple(sorted(marks, key=lambda mark: mark.rounds))
+
+
+def baselines(rows: Sequence[Row]) -> tuple[Baseline, ...]:
+    """Methods with the same local scores on all seeds that both have, together; the first of them stands."""
+    groups: list[list[Row]] = []
+    for row in rows:
+        if row.local is None:
+            continue
+        same = next((group for group in groups if _same_local(group[0], row)), None)
+        if same is None:
+            groups.append([row])
+        else:
+            same.append(row)
+    found = []
+    for group in groups:
+        # A seed on which one of them failed is still there in the others.
+        by_seed = {run.seed: run.local for row in group for run in row.runs}
+        accuracy = average(by_seed.values())
+        assert accuracy is not None
+        found.append(Baseline(tuple(row.name for row in group), accuracy))
+    return tuple(found)
+
+
+def _same_local(one: Row, other: Row) -> bool:
+    theirs = {run.seed: run.baseline for run in other.runs}
+    shared = [(run.baseline, theirs[run.seed]) for run in one.runs if run.seed in theirs]
+    return bool(shared) and all(
+        mine[name] == its[name] for mine, its in shared for name in mine if name in its
+    )
