@@ -3,16 +3,32 @@
 __version__ = "0.1.0"
 
 from cosilo.federation import Federation
-from cosilo.methods import FML, METHODS, CoFED, FedAvg, FedMD, FedProx, Local, PersonalisedFedAvg
+from cosilo.methods import (
+    FML,
+    METHODS,
+    CoFED,
+    DoFedSPP,
+    FedAvg,
+    FedBE,
+    FedFomo,
+    FedMD,
+    FedProx,
+    Local,
+    PersonalisedFedAvg,
+)
 from cosilo.runs.run import Run
 from cosilo.silo import Silo
+from cosilo.target import Target
 from cosilo.task import Task
 
 __all__ = [
     "FML",
     "METHODS",
     "CoFED",
+    "DoFedSPP",
     "FedAvg",
+    "FedBE",
+    "FedFomo",
     "FedMD",
     "FedProx",
     "Federation",
@@ -20,5 +36,6 @@ __all__ = [
     "PersonalisedFedAvg",
     "Run",
     "Silo",
+    "Target",
     "Task",
 ]

@@ -23,16 +23,18 @@ def mean(models: Iterable[tuple[Weights, float]]) -> dict[str, NDArray[Any]]:
     """
     total = 0.0
     sums: dict[str, NDArray[np.float64]] = {}
+    products: dict[str, NDArray[np.float64]] = {}  # kept: new memory for every model would cost more
     dtypes: dict[str, np.dtype[Any]] = {}
     for weights, share in models:
         if not share >= 0:
             raise ConfigError(f"a model weighs {share}; wants a number of at least 0")
         total += share
         for name, array in weights.items():
-            if name in sums:
-                sums[name] += share * array
-            else:
-                sums[name], dtypes[name] = share * array.astype(np.float64), array.dtype
+            if name not in sums:
+                sums[name], dtypes[name] = np.zeros(array.shape), array.dtype
+                products[name] = np.empty(array.shape)
+            np.multiply(array, share, out=products[name])
+            sums[name] += products[name]
     if not total > 0:
         raise ConfigError(f"the models weigh {total} in all; wants more than 0")
     return {name: _as(summed / total, dtypes[name]) for name, summed in sums.items()}

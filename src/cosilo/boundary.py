@@ -72,6 +72,10 @@ class Boundary:
         except Exception as error:
             return self._fail(ask, error)
 
+    def kept(self, number: int) -> Path:
+        """The file that ends with the reply to an ask, as it was sent."""
+        return self._record.reply_path(number)
+
     def _compute(self, ask: Ask) -> Message:
         step = self._allowed(ask.step)
         self.silo.seed = seed_for(self._seed, self.silo.name, ask.number)

@@ -13,9 +13,9 @@ import cosilo
 from cosilo import build, settings
 from cosilo.compare import Comparison, carry_out, default_folder, opened, plan_for
 from cosilo.errors import ConfigError, CosiloError, RunError
+from cosilo.labels import first_labels, known_ending, per_class, read_labels, write_labels
 from cosilo.methods import METHODS
 from cosilo.plan import Plan, has_plan, read_plan
-from cosilo.runs.files import read_json
 from cosilo.runs.run import Run, new_folder_name, runs_in
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -99,6 +99,8 @@ def check(file: RecipeFile, set_: Sets = None) -> None:
     table = Table("silo", "instances", "task", "learner", "shares", title=str(file))
     for silo in federation.silos:
         classes = ", ".join(silo.task.classes)
+        if silo.data.target is not None:
+            classes += f"; wants {', '.join(silo.wanted.classes)}"
         table.add_row(silo.name, str(silo.size), classes, silo.learner.name, ", ".join(sorted(silo.shares)))
     out.print(table)
     labelled = "not labelled" if federation.pool_labels is None else "labelled"
@@ -114,14 +116,10 @@ def resume(folder: RunFolder) -> None:
         _compare(read_plan(folder), folder)
         return
     stopped = Run(folder)
-    if not (folder / "recipe.json").exists():
-        raise RunError(f"{folder}: was started from Python; call the federation's run({str(folder)!r}) again")
-    recipe = read_json(folder / "recipe.json")
-    if not isinstance(recipe, dict) or not {"source", "folder", "values"} <= set(recipe):
-        raise RunError(f"{folder / 'recipe.json'}: is damaged; restore it or start a new run")
+    values, source = build.read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
     if stopped.status == "finished":
         out.print("the run is finished already")
-    _run(recipe["values"], build.Source(recipe["source"], Path(recipe["folder"])), folder)
+    _run(values, source, folder)
 
 
 @app.command()
@@ -131,6 +129,24 @@ def report(folder: RunFolder) -> None:
 
     path = write_comparison(opened(folder)) if has_plan(folder) else write_report(Run(folder))
     out.print(f"report: {path}", soft_wrap=True)
+
+
+@app.command()
+def labels(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    silo: Annotated[str, typer.Argument(help="The silo whose target was labelled.")],
+    file: Annotated[Path | None, typer.Option("--out", help="A .csv or .parquet file to write.")] = None,
+) -> None:
+    """Write the labels that a run found for a silo's unlabelled target points, or show the first ones."""
+    if file is not None:
+        known_ending(file)
+    found = read_labels(folder, silo)
+    if file is not None:
+        write_labels(found, file)
+        out.print(f"{len(found)} labels: {file}", soft_wrap=True)
+        return
+    out.print(first_labels(found))
+    out.print(per_class(found), soft_wrap=True)
 
 
 @app.command()

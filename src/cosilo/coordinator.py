@@ -15,7 +15,7 @@ from cosilo.progress import bar
 from cosilo.runs.events import Events
 from cosilo.runs.journal import Arrival, Entry, Failure, Journal, Mark, Replies
 from cosilo.runs.record import describe
-from cosilo.silo import joint
+from cosilo.silo import joint, labelling
 from cosilo.task import Task, vocabulary
 
 
@@ -61,6 +61,9 @@ class Silos:
         self.failed: dict[str, Failure] = {}
         #: The task of each silo, by name.
         self.tasks: dict[str, Task] = {}
+        #: The classes it trains on, and those it wants: none if it has no target.
+        self.training: dict[str, list[str]] = {}
+        self.wanted: dict[str, list[str]] = {}
         #: What the run has found out; a report reads it.
         self.findings: dict[str, Any] = {"scores": {}, "failures": []}
 
@@ -79,8 +82,10 @@ class Silos:
             self._expected[name] = Expected(classes=len(classes), pool=pool_size)
             self._offers[name] = frozenset(reply["offers"])  # type: ignore[arg-type]
         if not problems:
+            self._meet_targets()
             try:
                 method.check(self.tasks)
+                method.check_targets(self.training, self.wanted)
             except ConfigError as error:
                 problems = [str(error)]
         if problems:
@@ -89,6 +94,18 @@ class Silos:
         if mark is not None:
             self._number, self.findings = mark.number, mark.findings
             self.rng.bit_generator.state = mark.rng
+
+    def _meet_targets(self) -> None:
+        """Ask silos with a target what they want; if there are none, nothing is asked."""
+        self.training = {name: list(task.classes) for name, task in self.tasks.items()}
+        self.wanted = {name: [] for name in self.tasks}
+        aiming = [name for name, offers in self._offers.items() if "target" in offers]
+        if aiming:
+            for name, reply in self.ask("wants", to=aiming, quorum=1.0).items():
+                training, wanted = reply["training"], reply["wanted"]
+                assert isinstance(training, list)
+                assert isinstance(wanted, list)
+                self.training[name], self.wanted[name] = training, wanted
 
     @property
     def vocabulary(self) -> Task:
@@ -189,10 +206,19 @@ class Silos:
             )
 
     def evaluate(self, stage: str, to: Iterable[str]) -> None:
-        """Collect the scores that silos took after `stage`, from those that share metrics."""
-        willing = [name for name in to if "metrics" in self._offers.get(name, ())]
+        """Collect the scores that silos took after `stage`, from those that share metrics.
+
+        Where the truth about unlabelled target points is known, how good their labels are is asked too.
+        """
+        names = list(to)
+        willing = [name for name in names if "metrics" in self._offers.get(name, ())]
         scores = self.ask("evaluate", {"stage": stage}, to=willing, quorum=0.0)
         self.findings["scores"][stage] = {name: dict(reply) for name, reply in scores.items()}
+        willing = [name for name in names if "labelling" in self._offers.get(name, ())]
+        if willing:
+            scores = self.ask("evaluate", {"stage": labelling(stage)}, to=willing, quorum=0.0)
+            found = self.findings.setdefault("labelling", {})
+            found[stage] = {name: dict(reply) for name, reply in scores.items()}
 
     def evaluate_jointly(self, stage: str, to: Iterable[str]) -> None:
         """Collect the scores of the global model among all classes: its accuracy on the joint test set."""

@@ -24,6 +24,7 @@ from cosilo.runs.journal import Failure, Journal
 from cosilo.runs.record import Record
 from cosilo.runs.run import Run, begin, locked, new_folder_name
 from cosilo.silo import Silo
+from cosilo.target import aims
 from cosilo.task import Task
 
 
@@ -134,6 +135,9 @@ class Federation:
                 problems.append(str(error))
         try:
             self.method.check(tasks)
+            each = {silo.name: aims(silo) for silo in self.silos}
+            training = {name: classes for name, (classes, _) in each.items()}
+            self.method.check_targets(training, {name: wanted for name, (_, wanted) in each.items()})
         except CosiloError as error:
             problems.append(str(error))
         return problems
@@ -200,8 +204,11 @@ class Federation:
         finally:
             engine.close()
         tasks = {name: list(task.classes) for name, task in silos.tasks.items()}
-        write_json(run.folder / "result.json", {"tasks": tasks, **silos.findings})
+        wanted = {name: classes for name, classes in silos.wanted.items() if classes}
+        found = {"tasks": tasks, **({"wanted": wanted} if wanted else {}), **silos.findings}
+        write_json(run.folder / "result.json", found)
         events.add("finish")
+        journal.tidy()
         run.mark("finished")
 
 

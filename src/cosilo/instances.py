@@ -88,6 +88,11 @@ def form(X: Instances) -> str:
     return f"numbers of shape {X.shape[1:]}"
 
 
+def is_bytes(X: Instances) -> bool:
+    """Whether X is bytes, as images are: networks scale these, and no other numbers."""
+    return isinstance(X, np.ndarray) and X.dtype == np.uint8
+
+
 def fingerprint(X: Instances, labels: NDArray[Any] | None = None) -> str:
     """A hash of the content: equal instances in equal order have equal fingerprints, on any machine.
 
@@ -110,7 +115,8 @@ def _update(digest: Any, values: NDArray[Any]) -> None:
     if values.dtype.kind in "biuf":
         little = values.dtype.newbyteorder("<")
         digest.update(f"{little.str}{len(values)}".encode())
-        digest.update(np.ascontiguousarray(values, dtype=little).data.cast("B"))
+        if values.size:  # no instances have no bytes
+            digest.update(np.ascontiguousarray(values, dtype=little).data.cast("B"))
     else:
         for value in values:
             digest.update(str(value).encode() + b"\0")

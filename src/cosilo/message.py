@@ -5,7 +5,7 @@ metadata. Nothing in it can run.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cosilo.errors import BadMessage
+from cosilo.errors import BadMessage, ConfigError
 
 #: Arrays that belong together under one field, such as the weights of a model.
 Group: TypeAlias = Mapping[str, NDArray[Any]]
@@ -31,6 +31,15 @@ KINDS = {
     "metrics": "accuracies and losses, as single numbers",
     "size": "how many training instances the silo has",
 }
+
+
+def policy(shares: Iterable[str], where: str) -> frozenset[str]:
+    """The kinds that may leave a silo, checked; `where` names it."""
+    kinds = frozenset([shares] if isinstance(shares, str) else shares)
+    for kind in sorted(kinds - set(KINDS)):
+        wants = ", ".join(k for k in KINDS if k != "task")
+        raise ConfigError(f"{where}: shares {kind!r}; wants some of {wants}")
+    return kinds - {"task"}
 
 
 def encode(message: Message) -> bytes:

@@ -1,22 +1,28 @@
 """Private data: the instances and labels of one silo, checked when they are handed over, and split."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import ConfigError, DataError
-from cosilo.instances import Instances, as_instances, fingerprint, form, take
+from cosilo.instances import Instances, as_instances, fingerprint, form, is_bytes, join, take
 from cosilo.learners.base import Codes
+from cosilo.target import Target, TargetData
 from cosilo.task import Task, class_names
+from cosilo.wording import listing
 
 Examples = tuple[Instances, Codes]
+#: A fraction to hold out, a pair (X, y), None for no evaluation; auto: a quarter, or none beside a target.
+Test = float | tuple[Any, Any] | Literal["auto"] | None
 
 
 class PrivateData:
     """Training and test data of a silo; `where` names the silo in errors.
 
-    `test` is a fraction to hold out when `split` is called, a pair (X, y), or None.
+    `test` is a fraction to hold out when `split` is called, a pair (X, y), or None. With a target, `own` is
+    the training set alone, `target` is the target, and what is trained on is the training set and the
+    labelled target points; test data is then of target classes.
     """
 
     def __init__(
@@ -25,18 +31,33 @@ class PrivateData:
         task: Task,
         X: Any,
         y: Any,
-        test: float | tuple[Any, Any] | None,
+        test: Test,
         validation: float,
+        target: Target | None = None,
     ) -> None:
         self._where = where
         self._task = task
-        self.all = self._examples(X, y, "data")
+        self.own = self.all = self._examples(X, y, "data")
+        self.target: TargetData | None = None
+        if target is not None:
+            self.target = self._checked(target)
+            labelled = self.target.labelled
+            self.all = join(self.own[0], labelled[0]), np.concatenate([self.own[1], labelled[1]])
         self.train = self.all
         self.test: Examples | None = None
         self._test_fraction: float | None = None
+        if test == "auto":
+            test = 0.25 if target is None else None
         if isinstance(test, tuple):
             self.test = self._examples(*test, "test data")
             self.same_form(self.test[0], "test data")
+            if self.target is not None:
+                self._of_target(self.test[1], self.target.labelled[1], "test data")
+        elif test is not None and target is not None:
+            raise ConfigError(
+                f"{where}: test = {test}, but it has a target, which no part of its training data can judge; "
+                "leave test out, or give test data of target classes (in a recipe: test_path)"
+            )
         elif test is not None:
             self._test_fraction = _fraction(where, "test", test)
         self._validation_fraction = _fraction(where, "validation", validation)
@@ -51,13 +72,40 @@ class PrivateData:
             raise DataError(f"{where}: labels of shape {names.shape}; wants one class per instance")
         return instances, self._task.encode(names, where)
 
+    def _checked(self, target: Target) -> TargetData:
+        labelled = self._examples(target.X, target.y, "target")
+        unlabelled = as_instances(target.unlabelled, f"{self._where}, unlabelled target")
+        for X, what in ((labelled[0], "its target"), (unlabelled, "its unlabelled target")):
+            self.same_form(X, what)
+            if is_bytes(X) != is_bytes(self.own[0]):
+                one, other = ("bytes", "other numbers")[:: 1 if is_bytes(X) else -1]
+                raise DataError(
+                    f"{self._where}: {what} is {one}, its data {other}; bring both to the same scale and type"
+                )
+        truth = None
+        if target.truth is not None:
+            truth = self._examples(unlabelled, target.truth, "truth of the target")[1]
+            self._of_target(truth, labelled[1], "truth of the target")
+        return TargetData(labelled, unlabelled, truth if len(unlabelled) else None)
+
+    def _of_target(self, y: Codes, labelled: Codes, what: str) -> None:
+        """Raise if labels that judge a silo with a target are not of target classes."""
+        wanted = np.unique(labelled)
+        strangers = y[~np.isin(y, wanted)]
+        if len(strangers):
+            raise DataError(
+                f"{self._where}, {what}: label {self._task.classes[strangers[0]]!r} is outside the target "
+                f"classes {{{listing(self._task.decode(wanted))}}} ({len(strangers)} such instances); "
+                "drop them or label target points of that class"
+            )
+
     def same_form(self, X: Instances, what: str) -> None:
         """Raise unless X can be learnt from together with the data."""
-        if form(X) != form(self.all[0]):
-            raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self.all[0])}")
+        if form(X) != form(self.own[0]):
+            raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self.own[0])}")
 
     def _check_training(self) -> None:
-        present = np.unique(self.train[1])
+        present = np.unique((self.train if self.target is None else self.own)[1])
         if len(present) < 2:
             only = self._task.classes[present[0]]
             raise DataError(
@@ -66,8 +114,12 @@ class PrivateData:
 
     def fingerprint(self) -> str:
         """A hash of all data, for the silo's own use."""
-        parts = [self.all, *([self.test] if self.test is not None and self._test_fraction is None else [])]
-        return "-".join(fingerprint(X) + fingerprint(y[:, np.newaxis]) for X, y in parts)
+        parts = [self.own, *([self.test] if self.test is not None and self._test_fraction is None else [])]
+        target = []
+        if self.target is not None:
+            parts.append(self.target.labelled)
+            target = ["target", fingerprint(self.target.unlabelled, self.target.truth)]
+        return "-".join([*(fingerprint(X) + fingerprint(y[:, np.newaxis]) for X, y in parts), *target])
 
     @property
     def has_test(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cosilo.errors import ConfigError
+from cosilo.split_settings import SPLITS, SplitSettings
 from cosilo.wording import guess, listing
 
 
@@ -82,6 +83,14 @@ class SiloDefaults(Strict):
     learner: LearnerSettings | None = None
 
 
+class TargetSettings(Strict):
+    """A target: points with labels in `path`; those without are in `unlabelled`, or there with no label."""
+
+    path: Path
+    unlabelled: Path | None = None
+    truth: str | None = None  # a column with the classes of the unlabelled points, to judge their labels by
+
+
 class SiloSettings(SiloDefaults):
     """One silo with data of its own: a file, or a named dataset with its own test split."""
 
@@ -90,6 +99,7 @@ class SiloSettings(SiloDefaults):
     test_path: Path | None = None
     dataset: str | None = None
     per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
+    target: TargetSettings | None = None
     pool: PoolSettings | None = None
 
     @model_validator(mode="after")
@@ -98,52 +108,9 @@ class SiloSettings(SiloDefaults):
             raise ValueError("one of path and dataset")
         if self.per_class is not None and self.dataset is None:
             raise ValueError("per_class with a dataset only")
+        if self.target is not None and self.path is None:
+            raise ValueError("target with a path only")
         return self
-
-
-class SuperclassSplit(Strict):
-    """CoFED's split: some superclasses each, from all subclasses (IID) or a few (`subclasses = [1, 2]`)."""
-
-    use: Literal["superclasses"]
-    silos: int
-    classes: tuple[int, int] = (6, 8)
-    per_class: int = 50
-    subclasses: tuple[int, int] | None = None
-
-
-class DirichletSplit(Strict):
-    """Shares of every class drawn from a Dirichlet distribution."""
-
-    use: Literal["dirichlet"]
-    silos: int
-    concentration: float
-    min_size: int = 10
-
-
-class ShardSplit(Strict):
-    """Sorted by label, cut into shards, `per_silo` of them each."""
-
-    use: Literal["shards"]
-    silos: int
-    per_silo: int
-
-
-class IidSplit(Strict):
-    """The same distribution for all, `size` instances each."""
-
-    use: Literal["iid"]
-    silos: int
-    size: int | None = None
-
-
-class ValueSplit(Strict):
-    """One silo per value of a group of the dataset (a writer) or a column."""
-
-    use: Literal["by_value"]
-    column: str
-
-
-SplitSettings = SuperclassSplit | DirichletSplit | ShardSplit | IidSplit | ValueSplit
 
 
 class SimulationSettings(Strict):
@@ -280,7 +247,7 @@ def explain(error: ValidationError, source: str, model: type[BaseModel], prefix:
 
 def _is_branch(part: Any) -> bool:
     """Whether a place in an error is pydantic's name for a member of a union, and not a key."""
-    names = {"superclasses", "dirichlet", "shards", "iid", "by_value", "float", "int", "str", "bool"}
+    names = SPLITS | {"float", "int", "str", "bool"}
     return isinstance(part, str) and (part in names or "[" in part or part.startswith("constrained-"))
 
 

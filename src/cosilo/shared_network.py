@@ -12,6 +12,7 @@ from cosilo.task import Task
 
 if TYPE_CHECKING:
     from cosilo.learners.network import Network
+    from cosilo.learners.recipe import Recipe
     from cosilo.private import Examples
     from cosilo.silo import Silo
 
@@ -80,6 +81,12 @@ class SharedNetwork:
             network.begin(take(silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=silo.seed)
             silo.trained = True
         return network
+
+    @property
+    def recipe(self) -> "Recipe":
+        """How the silo's owner wants it to be trained."""
+        recipe: Recipe = self._learner.recipe
+        return recipe
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """As they are now."""

@@ -6,21 +6,20 @@ from copy import copy, deepcopy
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from cosilo.errors import ConfigError, DataError, LearnerError
-from cosilo.instances import Instances, as_instances, blocks, fingerprint, join, take
+from cosilo import predicting
+from cosilo.errors import ConfigError, DataError
+from cosilo.instances import Instances, as_instances, fingerprint, join, take
 from cosilo.learners import Learner, as_learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
-from cosilo.message import KINDS, Value
+from cosilo.message import Value, policy
 from cosilo.pool_labels import as_pool_labels
-from cosilo.private import Examples, PrivateData
+from cosilo.private import Examples, PrivateData, Test
 from cosilo.shared_network import SharedNetwork
+from cosilo.target import Target, TargetLabels, wanted_classes
 from cosilo.task import Task, class_names, in_order
-from cosilo.voting import vote_dtype
-
-#: Pool instances labelled at a time: bounds what a learner has to hold while it predicts.
-PREDICT_AT_ONCE = 20_000
 
 
 def joint(stage: str) -> str:
@@ -28,13 +27,20 @@ def joint(stage: str) -> str:
     return f"{stage}, joint"
 
 
+def labelling(stage: str) -> str:
+    """The name of the score of the labels that the unlabelled target points have after a stage."""
+    return f"{stage}, labelling"
+
+
 class Silo:
     """One organisation in a federation.
 
     `test` is a fraction of the data to hold out, a pair (X, y), or None for no evaluation. `task` are the
-    classes (default: those in the data). `validation` is the fraction of the training data that a method or
-    an early-stopping learner may hold out. `shares` is the policy: the kinds of fields that may leave.
-    `pool_labels` are the classes of the public instances, for methods that learn from those.
+    classes (default: those in the data). With a `target` it learns from the labelled target points too, and
+    predicts and is judged among the target classes only, by test data of these. `validation` is the fraction
+    of the training data that a method or an early-stopping learner may hold out. `shares` is the policy: the
+    kinds of fields that may leave. `pool_labels` are the classes of the public instances, for methods that
+    learn from those.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = np.eye(8), list("abababab")
@@ -49,7 +55,8 @@ class Silo:
         y: Any,
         learner: Any,
         *,
-        test: float | tuple[Any, Any] | None = 0.25,
+        target: Target | None = None,
+        test: Test = "auto",
         task: Iterable[str] | None = None,
         validation: float = 0.2,
         shares: Iterable[str] = ("labels", "metrics"),
@@ -60,11 +67,14 @@ class Silo:
             raise ConfigError(f"silo name {name!r}: wants letters, digits, '.', '_' and '-', 64 at most")
         self.name = name
         self._where = f"silo {name!r}"
-        self.shares = self._policy(shares)
+        self.shares = policy(shares, self._where)
         self.learner: Learner = as_learner(learner)
 
-        self.task = self._task(task, class_names(y))
-        self.data = PrivateData(self._where, self.task, X, y, test, validation)
+        wanted = () if target is None else wanted_classes(target, self._where)
+        self.task = self._task(task, class_names(y), wanted)
+        self.data = PrivateData(self._where, self.task, X, y, test, validation, target)
+        #: The classes that it predicts and is judged on: those of its target if it has one, else its task.
+        self.wanted = Task(tuple(c for c in self.task.classes if c in wanted)) if wanted else self.task
 
         self.pool: Instances | None = None
         self.pool_labels: NDArray[np.str_] | None = None
@@ -96,14 +106,7 @@ class Silo:
 
     # ------------------------------------------------------------------ what is checked when it is made
 
-    def _policy(self, shares: Iterable[str]) -> frozenset[str]:
-        policy = frozenset([shares] if isinstance(shares, str) else shares)
-        for kind in sorted(policy - set(KINDS)):
-            wants = ", ".join(k for k in KINDS if k != "task")
-            raise ConfigError(f"{self._where}: shares {kind!r}; wants some of {wants}")
-        return policy - {"task"}
-
-    def _task(self, task: Iterable[str] | None, names: NDArray[np.str_]) -> Task:
+    def _task(self, task: Iterable[str] | None, names: NDArray[np.str_], wanted: tuple[str, ...]) -> Task:
         if len(names) == 0:
             raise DataError(f"{self._where}: data is empty; wants at least two instances of two classes")
         if task is None and len(np.unique(names)) < 2:
@@ -112,7 +115,7 @@ class Silo:
                 "a classifier needs at least two classes"
             )
         try:
-            return Task(in_order(names.tolist()) if task is None else tuple(map(str, task)))
+            return Task(in_order([*names.tolist(), *wanted]) if task is None else tuple(map(str, task)))
         except DataError as error:
             raise DataError(f"{self._where}: {error}") from None
 
@@ -190,10 +193,16 @@ class Silo:
         self.take_score(stage)
 
     def take_score(self, stage: str) -> None:
-        """Judge the model on the test data, privately; model and score are kept with this step."""
+        """Judge the model on the test data, privately; model and score are kept with this step.
+
+        A silo with a target also labels its unlabelled points, unless the method did (`keep_labels`).
+        """
         self.changed = True
         if self.data.test is not None:
             self.scores[stage] = (self._accuracy(self.data.test), len(self.data.test[1]))
+        labelled = TargetLabels(self).take()
+        if labelled is not None:
+            self.scores[labelling(stage)] = labelled
 
     def take_joint_score(self, stage: str, model: Learner | None = None) -> None:
         """Judge the global model on the test data among all classes of the vocabulary, privately.
@@ -218,48 +227,38 @@ class Silo:
         return np.ones(len(y)) if classes == "none" and self.learner.can_weigh else None
 
     def keep_score(self, stage: str) -> None:
-        """The model did not change in `stage`: its last score still holds."""
-        if self.scores:
-            self.scores[stage] = list(self.scores.values())[-1]
-            self.changed = True
+        """The model did not change in `stage`: its last scores still hold."""
+        stages = [name.removesuffix(labelling("")) for name in self.scores if not name.endswith(joint(""))]
+        for name in (str, labelling):
+            if stages and name(stages[-1]) in self.scores:
+                self.scores[name(stage)] = self.scores[name(stages[-1])]
+                self.changed = True
 
     def validation_accuracy(self) -> float:
         """Accuracy on the part of the training data that `fit(validate=True)` held out."""
-        return self._accuracy(self.data.validation()[0])
+        X, y = self.data.validation()[0]
+        return float(np.mean(predicting.predict(self, X, self.task) == y))
 
     def _accuracy(self, examples: Examples) -> float:
         X, y = examples
-        return float(np.mean(self._predict(X) == y))
+        return float(np.mean(predicting.predict(self, X, self.wanted) == y))
 
-    def _predict(self, X: Instances) -> Codes:
-        self._need_model()
-        parts = blocks(len(X), PREDICT_AT_ONCE)
-        if not self.network.is_wide:
-            return np.concatenate([self.learner.predict(take(X, part)) for part in parts])
-        return np.concatenate([self._chances(take(X, part)).argmax(axis=1) for part in parts])
+    def keep_labels(
+        self, codes: Codes, confidence: NDArray[np.floating[Any]], speakers: list[str] | None = None
+    ) -> None:
+        """Take over labels for the unlabelled target points that a method found, before `take_score`.
 
-    def _chances(self, X: Instances) -> NDArray[np.float64]:
-        """Probabilities of the silo's own classes, of whichever the learner has outputs for."""
-        chances = self.learner.predict_proba(X)
-        return chances[:, self.network.codes] if self.network.is_wide else chances
+        Codes are of the silo's task; `speakers` are the silos whose models had a say, if not its own alone.
+        """
+        TargetLabels(self).keep(codes, confidence, speakers)
 
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
         """One code per pool instance; −1 where the two most likely classes are within `margin`."""
-        pool = self._need_pool()
-        small = vote_dtype(len(self.task))
-        if margin <= 0:
-            return self._predict(pool).astype(small)
-        self._need_model()
-        votes: NDArray[np.signedinteger[Any]] = np.empty(len(pool), small)
-        for part in blocks(len(pool), PREDICT_AT_ONCE):
-            chances = self._chances(take(pool, part))
-            second, first = np.sort(chances, axis=1)[:, -2:].T
-            votes[part] = np.where(first - second > margin, chances.argmax(axis=1), -1)
-        return votes
+        return predicting.votes(self, self.need_pool(), margin)
 
     def pool_examples(self, index: NDArray[np.integer[Any]], label: NDArray[np.integer[Any]]) -> Examples:
         """Pool instances with the labels elected for them, checked: the coordinator may be wrong."""
-        pool = self._need_pool()
+        pool = self.need_pool()
         good = index.ndim == 1 and index.shape == label.shape
         if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
             raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
@@ -269,22 +268,27 @@ class Silo:
 
     def labelled_pool(self) -> tuple[Instances, NDArray[np.str_]]:
         """The public instances and their classes."""
-        pool = self._need_pool()
+        pool = self.need_pool()
         if self.pool_labels is None:
             raise DataError(f"{self._where}: its pool has no labels; give pool_labels=… with it")
         return pool, self.pool_labels
 
-    def _need_pool(self) -> Instances:
+    def need_pool(self) -> Instances:
+        """The public instances, or an error."""
         if self.pool is None:
             raise DataError(f"{self._where}: has no pool; give one to the silo or to the federation")
         return self.pool
-
-    def _need_model(self) -> None:
-        if not self.trained:
-            raise LearnerError(f"{self._where}: is asked to predict before it was trained")
 
     # ------------------------------------------------------------------ for its owner
 
     def predict(self, X: Any) -> NDArray[np.str_]:
         """Class names for new instances, by the silo's model."""
-        return self.task.decode(self._predict(as_instances(X, f"{self._where}, new instances")))
+        instances = as_instances(X, f"{self._where}, new instances")
+        return self.task.decode(predicting.predict(self, instances, self.wanted))
+
+    def target_labels(self) -> pd.DataFrame:
+        """What its unlabelled target points are, in their order: label, confidence, and who spoke.
+
+        `speakers` has the silos whose models had a say, with commas between them; empty: its own model alone.
+        """
+        return TargetLabels(self).frame()

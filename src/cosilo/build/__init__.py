@@ -7,7 +7,7 @@ from cosilo import data
 from cosilo.build.named import find_kind, find_method, imported, make_learner
 from cosilo.build.silos import make_pool, make_silos
 from cosilo.build.simulation import simulate
-from cosilo.build.source import Source, look_beside
+from cosilo.build.source import Source, look_beside, read_recipe
 from cosilo.federation import Federation
 from cosilo.settings import Settings, validate
 from cosilo.silo import Silo
@@ -22,6 +22,7 @@ __all__ = [
     "look_beside",
     "make_learner",
     "make_members",
+    "read_recipe",
 ]
 
 #: The silos of a recipe, and the federation's pool, with its labels if it is labelled.

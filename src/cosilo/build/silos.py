@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from cosilo import data
 from cosilo.build.named import make_learner
 from cosilo.build.source import Source, named
+from cosilo.build.target import make_target
 from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.instances import Instances, as_instances, fingerprint, take
 from cosilo.settings import PoolSettings, Settings, SiloSettings
@@ -31,7 +32,7 @@ def make_silos(settings: Settings, source: Source) -> list[Silo]:
 
 
 def _silo(one: SiloSettings, settings: Settings, source: Source, where: str) -> Silo:
-    test: Any = None if one.test is False else one.test
+    test: Any = "auto" if "test" not in one.model_fields_set else None if one.test is False else one.test
     if one.path is not None:
         X, y = _examples(one, source.path(one.path), where)
     else:
@@ -56,6 +57,7 @@ def _silo(one: SiloSettings, settings: Settings, source: Source, where: str) -> 
         X,
         y,
         make_learner(one.learner, X, f"{where}.learner"),
+        target=make_target(one, X, source, where),
         test=test,
         task=one.task,
         validation=one.validation,

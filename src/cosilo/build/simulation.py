@@ -10,8 +10,11 @@ from cosilo.build.named import make_learner
 from cosilo.build.silos import table_of
 from cosilo.build.source import Source, named
 from cosilo.errors import ConfigError
-from cosilo.settings import SimulationSettings, ValueSplit
+from cosilo.instances import Instances
+from cosilo.settings import SimulationSettings
 from cosilo.silo import Silo
+from cosilo.split_settings import ValueSplit
+from cosilo.target import Target
 from cosilo.wording import guess
 
 
@@ -30,36 +33,48 @@ def simulate(settings: SimulationSettings, seed: int, source: Source) -> tuple[l
             used = data.balanced(train.y, settings.per_class, seed=seed)
     with named(f"{where}.split"):
         split = _split(settings, train.take(used), fine[used], seed)
-    names = (
-        settings.names or split.names or [f"silo-{i + 1:0{len(str(len(split)))}d}" for i in range(len(split))]
-    )
+    own = None if isinstance(split, data.TargetSplit) else split.names
+    names = settings.names or own or [f"silo-{i + 1:0{len(str(len(split)))}d}" for i in range(len(split))]
     if len(names) != len(split):
         raise ConfigError(f"{where}.names: got {len(names)} names for {len(split)} silos")
-    silos = []
-    parts = [used[part] for part in split.parts]
-    for place, (name, part, task) in enumerate(zip(names, parts, split.tasks, strict=True)):
-        examples = train.take(part)
+    silos, taken = [], []
+    for place, name in enumerate(names):
+        part, task = used[split.parts[place]], split.tasks[place]
+        taken.append(part)
+        target, judged_on = None, task
+        if isinstance(split, data.TargetSplit):
+            labelled, unlabelled = used[split.labelled[place]], used[split.unlabelled[place]]
+            taken += [labelled, unlabelled]
+            target = Target(*_named(train, labelled), *_named(train, unlabelled))
+            judged_on = split.targets[place]
+        X, y = _named(train, part)
         learner = settings.learners[place % len(settings.learners)]
-        judged = test.take(_test_part(settings, train, test, part, task))
         silos.append(
             Silo(
                 name,
-                examples.X,
-                np.array(train.classes)[examples.y],
-                make_learner(learner, examples.X, f"{where}.learners.{place % len(settings.learners)}"),
-                test=(judged.X, np.array(train.classes)[judged.y]),
-                task=[train.classes[code] for code in task],
+                X,
+                y,
+                make_learner(learner, X, f"{where}.learners.{place % len(settings.learners)}"),
+                target=target,
+                test=_named(test, _test_part(settings, train, test, part, judged_on)),
+                task=[train.classes[code] for code in sorted({*task, *judged_on})],
                 validation=settings.validation,
                 shares=settings.shares,
             )
         )
-    left = np.setdiff1d(np.arange(len(train)), np.concatenate(parts))
+    left = np.setdiff1d(np.arange(len(train)), np.concatenate(taken))
     return silos, table_of(train.take(left))
+
+
+def _named(dataset: data.Dataset, index: NDArray[np.int64]) -> tuple[Instances, NDArray[np.str_]]:
+    """Some instances, and the names of their classes."""
+    part = dataset.take(index)
+    return part.X, np.array(dataset.classes)[part.y]
 
 
 def _split(
     settings: SimulationSettings, train: data.Dataset, fine: NDArray[np.int64], seed: int
-) -> data.Split:
+) -> data.Split | data.TargetSplit:
     choice = settings.split
     given = choice.model_dump(exclude={"use"})
     if isinstance(choice, ValueSplit):
@@ -70,6 +85,10 @@ def _split(
         return data.dirichlet(train.y, **given, seed=seed)
     if choice.use == "shards":
         return data.shards(train.y, **given, seed=seed)
+    if choice.use == "subset":
+        return data.subset(train.y, **given, seed=seed)
+    if choice.use == "normal":
+        return data.normal(train.y, **given, seed=seed)
     return data.iid(train.y, **given, seed=seed)
 
 
@@ -90,7 +109,7 @@ def _test_part(
     part: NDArray[np.int64],
     task: tuple[int, ...],
 ) -> NDArray[np.int64]:
-    """The test instances of the silo's classes; those of its own writer if it is one writer's silo."""
+    """The test instances of the classes it is judged on; only its writer's if it is one writer's silo."""
     mine = np.isin(test.y, task)
     if isinstance(settings.split, ValueSplit):
         column = settings.split.column

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from cosilo.errors import ConfigError, DataError
+from cosilo.errors import ConfigError, DataError, RunError
+from cosilo.runs.files import read_json
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,17 @@ class Source:
     def path(self, path: Path) -> Path:
         """A path of the settings as a path of this process."""
         return path if path.is_absolute() else self.folder / path
+
+
+def read_recipe(folder: Path, otherwise: str) -> tuple[dict[str, Any], Source]:
+    """The recipe that a run was started from; `otherwise` is what to do if it was started from Python."""
+    path = folder / "recipe.json"
+    if not path.exists():
+        raise RunError(f"{folder}: was started from Python; {otherwise}")
+    recipe = read_json(path)
+    if not isinstance(recipe, dict) or not {"source", "folder", "values"} <= set(recipe):
+        raise RunError(f"{path}: is damaged; restore it or start a new run")
+    return recipe["values"], Source(recipe["source"], Path(recipe["folder"]))
 
 
 def look_beside(source: Source) -> None:

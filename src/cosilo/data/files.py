@@ -31,8 +31,11 @@ def read(
     label: str | None = None,
     columns: Sequence[str] | None = None,
     text: str | None = None,
+    gaps: bool = False,
 ) -> Table:
     """Read instances, and with them labels as class names: 3 and 3.0 become "3".
+
+    A missing label is an error; with `gaps` it is the empty name.
 
     - `.csv`, `.parquet`: `label` names the label column, `columns` the features (default: all others; X is a
       data frame). `text` names the one column of text instead (X is an array of strings).
@@ -58,7 +61,7 @@ def read(
     suffix = path.suffix.lower()
     if suffix == ".npz":
         _unused(path, "has arrays, not columns", columns=columns, text=text)
-        return _npz(path, label)
+        return _npz(path, label, gaps)
     if suffix not in {".csv", ".parquet"}:
         raise DataError(f"{path}: is of no form known here; wants .csv, .parquet, .npz or a folder of images")
     if text is not None and columns is not None:
@@ -66,7 +69,7 @@ def read(
     frame = (_csv if suffix == ".csv" else _parquet)(path, label, [text] if text is not None else columns)
     if frame.empty:
         raise DataError(f"{path}: has columns but no rows")
-    y = None if label is None else as_names(frame.pop(label).to_numpy(), f"{path}, column {label!r}")
+    y = None if label is None else as_names(frame.pop(label).to_numpy(), f"{path}, column {label!r}", gaps)
     if text is None:
         if not len(frame.columns):
             raise DataError(f"{path}: has the label {label!r} but no other column; wants features")
@@ -75,7 +78,7 @@ def read(
     return Table(as_instances(frame[text].to_numpy(dtype=object), f"{path}, column {text!r}"), y)
 
 
-def as_names(values: NDArray[Any], where: str) -> NDArray[np.object_]:
+def as_names(values: NDArray[Any], where: str, gaps: bool = False) -> NDArray[np.object_]:
     """Labels as class names: strings without space around them, whole numbers without a point.
 
     >>> as_names(np.array([3.0, 4.0]), "y").tolist()
@@ -83,10 +86,12 @@ def as_names(values: NDArray[Any], where: str) -> NDArray[np.object_]:
     """
     if values.ndim != 1:
         raise DataError(f"{where}: labels of shape {values.shape}; wants one label per instance")
-    _complete(values, where, "labels")
+    if not gaps:
+        _complete(values, where, "labels")
     names = np.empty(len(values), dtype=object)
-    names[:] = [_name(value) for value in values.tolist()]
-    _complete(np.array([name or None for name in names], dtype=object), where, "labels")
+    names[:] = ["" if gap else _name(x) for x, gap in zip(values.tolist(), pd.isna(values), strict=True)]
+    if not gaps:
+        _complete(np.array([name or None for name in names], dtype=object), where, "labels")
     return names
 
 
@@ -170,7 +175,7 @@ def _wanted(path: Path, there: list[str], label: str | None, columns: Sequence[s
     return wanted
 
 
-def _npz(path: Path, label: str | None) -> Table:
+def _npz(path: Path, label: str | None, gaps: bool) -> Table:
     arrays = read_npz(path)
     name = "X" if "X" in arrays and "x" not in arrays else "x"
     X = as_instances(pick_array(path, arrays, name), f"{path}, array {name!r}")
@@ -179,7 +184,7 @@ def _npz(path: Path, label: str | None) -> Table:
     if label is None and "y" not in arrays:
         return Table(X, None)
     label = "y" if label is None else label
-    y = as_names(pick_array(path, arrays, label), f"{path}, array {label!r}")
+    y = as_names(pick_array(path, arrays, label), f"{path}, array {label!r}", gaps)
     if len(y) != len(X):
         raise DataError(f"{path}: {len(X)} instances in {name!r}, but {len(y)} labels in {label!r}")
     return Table(X, y)

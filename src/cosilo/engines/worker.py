@@ -22,6 +22,10 @@ from cosilo.silo import Silo
 _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
 
+#: A reply of so many bytes is not sent through the pipe: the silo has it on disk, and says where.
+_LARGE = 2**16
+
+
 class Worker:
     """This side of a worker process. Asks and answers are bytes on a pipe: a JSON head, then the message."""
 
@@ -53,6 +57,10 @@ class Worker:
         """The answer; if the process died instead, it is started again and the silo counts as lost."""
         try:
             head = json.loads(self.connection.recv_bytes())
+            if head["ok"] and "file" in head:
+                with Path(head["file"]).open("rb", buffering=0) as file:
+                    file.seek(-head["bytes"], os.SEEK_END)
+                    return file.read()
             if head["ok"]:
                 return self.connection.recv_bytes()
         except (EOFError, ConnectionError):
@@ -109,9 +117,12 @@ def _serve(
                 answer = Failure("run", str(error))
             if isinstance(answer, Failure):
                 mine.send_bytes(json.dumps({"ok": False, "kind": answer.kind, "text": answer.text}).encode())
-            else:
+            elif len(answer) < _LARGE:
                 mine.send_bytes(b'{"ok": true}')
                 mine.send_bytes(answer)
+            else:
+                kept = {"ok": True, "file": str(opened[name].kept(head["number"])), "bytes": len(answer)}
+                mine.send_bytes(json.dumps(kept).encode())
 
 
 def _die_with(parent: int) -> None:

@@ -23,6 +23,15 @@ def cross_entropy(outputs: Tensor, codes: Tensor, weight: Tensor | None = None) 
     return gradient.div_(len(outputs))
 
 
+def soft_cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Of the mean cross-entropy with rows of probabilities: (p − target) / n.
+
+    >>> soft_cross_entropy(torch.zeros(1, 2), torch.tensor([[0.25, 0.75]]))
+    tensor([[ 0.2500, -0.2500]])
+    """
+    return (outputs.softmax(1) - targets).div_(len(outputs))
+
+
 def divergence(outputs: Tensor, peer: Tensor, temperature: float = 1.0) -> Tensor:
     """Of KL(p_peer ‖ p), both softened by a temperature T and the peer held still: (p − p_peer) / (T·n).
 

@@ -2,7 +2,6 @@
 
 import copy
 import errno
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from cosilo.learners.base import (
     untrained,
     write_card,
 )
+from cosilo.learners.distil import distil
 from cosilo.learners.mutual import learn_together
 from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
@@ -35,6 +35,7 @@ import torch  # isort: skip
 from safetensors import SafetensorError  # isort: skip
 from safetensors.torch import load_model, save_model  # isort: skip
 from torch import Tensor, nn  # isort: skip
+from torch.nn.functional import cross_entropy  # isort: skip
 
 #: Builds a network for instances of a shape (without the first axis; images: channels, height, width).
 Builder: TypeAlias = Callable[[tuple[int, ...], int], nn.Module]
@@ -188,11 +189,10 @@ class Network:
                     f"{self.name}: {name!r} is {list(array.shape)} in the global model, here "
                     f"{list(mine[name].shape)}; it is another architecture"
                 )
-        with warnings.catch_warnings(), torch.no_grad():
-            # Arrays out of a message may be read-only. Nothing here writes into them.
-            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        with torch.no_grad():
             for name, array in weights.items():
-                mine[name].copy_(torch.from_numpy(np.asarray(array)))
+                # Torch warns of read-only arrays, though nothing here writes into them.
+                mine[name].copy_(torch.from_numpy(array if array.flags.writeable else array.copy()))
 
     def predict(self, X: Instances) -> Codes:
         """One code per instance: the largest output."""
@@ -206,16 +206,41 @@ class Network:
         """The outputs as they are, shape (n, n_classes)."""
         return np.asarray(self._outputs(X), dtype=np.float32)
 
+    def loss(self, X: Instances, y: Codes) -> float:
+        """The mean cross-entropy on examples."""
+        outputs, codes = self._outputs(X).double(), torch.from_numpy(np.asarray(y, dtype=np.int64))
+        return float(cross_entropy(outputs, codes))
+
     def imitate(
         self, X: Instances, targets: NDArray[np.float32], *, seed: int, recipe: Recipe, loss: Loss
     ) -> None:
         """Go on from the weights learnt before, towards these outputs, by a loss that compares the two."""
         data = Labelled(self._tensor(X, self.columns_), torch.tensor(targets, dtype=torch.float32), None)
-        device, module = device_of(recipe.device), copy.deepcopy(self._learnt())
-        with seeded(seed), black_box(self.name, "fit"):
+        device, module = device_of(recipe.device), self._learnt()
+        with seeded(seed), black_box(self.name, "fit"), _whole(module):
             options: Any = {"n_classes": self.n_classes_, "seed": seed, "name": self.name, "loss": loss}
             train(module.to(device), recipe, data.to(device), **options)
-        self.module_ = module.eval()
+        module.eval()
+
+    def distil(
+        self,
+        X: Instances,
+        targets: NDArray[np.float32],
+        *,
+        seed: int,
+        recipe: Recipe,
+        average_from: int,
+        average_every: int,
+    ) -> None:
+        """Go on from the weights learnt before, towards these probabilities; see `distil`."""
+        device, module = device_of(recipe.device), self._learnt()
+        soft = torch.tensor(targets, dtype=torch.float32)
+        data = Labelled(self._tensor(X, self.columns_), soft, None).to(device)
+        with seeded(seed), black_box(self.name, "fit"), _whole(module):
+            student = Trainee(module.to(device), recipe, self.n_classes_, self.name)
+            swa = {"average_from": average_from, "average_every": average_every}
+            distil(student, data, recipe, **swa, seed=seed)
+        module.eval()
 
     def save(self, folder: Path) -> None:
         """Write the weights and buffers as safetensors."""

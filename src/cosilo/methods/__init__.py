@@ -2,7 +2,10 @@
 
 from cosilo.methods.base import Method, step
 from cosilo.methods.cofed import CoFED
+from cosilo.methods.dofed_spp import DoFedSPP
 from cosilo.methods.fedavg import FedAvg
+from cosilo.methods.fedbe import FedBE
+from cosilo.methods.fedfomo import FedFomo
 from cosilo.methods.fedmd import FedMD
 from cosilo.methods.fedprox import FedProx
 from cosilo.methods.fml import FML
@@ -10,14 +13,18 @@ from cosilo.methods.local import Local
 from cosilo.methods.personalised_fedavg import PersonalisedFedAvg
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (CoFED, FML, FedAvg, FedMD, FedProx, Local, PersonalisedFedAvg)
+    method.name: method
+    for method in (CoFED, DoFedSPP, FML, FedAvg, FedBE, FedFomo, FedMD, FedProx, Local, PersonalisedFedAvg)
 }
 
 __all__ = [
     "FML",
     "METHODS",
     "CoFED",
+    "DoFedSPP",
     "FedAvg",
+    "FedBE",
+    "FedFomo",
     "FedMD",
     "FedProx",
     "Local",

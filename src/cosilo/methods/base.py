@@ -1,7 +1,7 @@
 """What a method is: parameters, a `coordinate` function, and the steps it asks silos to do."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.message import KINDS, Message
+from cosilo.target import aims
 from cosilo.task import Task
 from cosilo.wording import listing
 
@@ -85,7 +86,7 @@ class Method(BaseModel):
         return {
             kind: f"step {step.name!r}, field {field!r}"
             for step in self.steps().values()
-            if step.name not in ("hello", "evaluate") and self.uses(step.name)
+            if step.name not in ("hello", "wants", "evaluate") and self.uses(step.name)
             for field, kind in step.shares.items()
         }
 
@@ -113,15 +114,33 @@ class Method(BaseModel):
     def check(self, tasks: Mapping[str, Task]) -> None:
         """Run at the coordinator before anything is computed: raise if these tasks do not go together."""
 
+    def check_targets(
+        self, training: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+    ) -> None:
+        """The same with what each silo trains on, and what it wants: none if it has no target.
+
+        `cosilo.target.untaught` names the target classes that no other silo trains on.
+        """
+
     @step(classes="task", pool="task", offers="task")
     def hello(self, silo: "Silo") -> Message:
         """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
         self.prepare(silo)
+        offers = silo.shares if silo.data.has_test else silo.shares - {"metrics"}
+        if silo.data.target is not None:
+            known = silo.data.target.truth is not None and "metrics" in silo.shares
+            offers = offers | {"target", *(["labelling"] if known else [])}
         return {
             "classes": list(silo.task.classes),
             "pool": silo.pool_fingerprint or "",
-            "offers": sorted(silo.shares if silo.data.has_test else silo.shares - {"metrics"}),
+            "offers": sorted(offers),
         }
+
+    @step(training="task", wanted="task")
+    def wants(self, silo: "Silo") -> Message:
+        """Asked after `hello` of silos with a target: which classes they train on, and which they want."""
+        training, wanted = aims(silo)
+        return {"training": training, "wanted": wanted}
 
     @step(accuracy="metrics", instances="metrics")
     def evaluate(self, silo: "Silo", stage: str) -> Message:

@@ -22,6 +22,7 @@ from cosilo.methods.base import step
 from cosilo.methods.rounds import Rounds
 
 if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
     from cosilo.runs.journal import Replies
     from cosilo.silo import Silo
 
@@ -38,7 +39,7 @@ class FedAvg(Rounds):
     #: What a silo's model weighs in the average.
     weighting: Literal["size", "equal"] = "size"
 
-    def merged(self, replies: "Replies") -> dict[str, Any]:
+    def merged(self, silos: "Silos", replies: "Replies") -> dict[str, Any]:
         """Σ n_k w_k / Σ n_k, or the plain mean."""
 
         def models() -> Iterable[tuple[Weights, float]]:

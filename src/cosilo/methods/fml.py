@@ -34,6 +34,7 @@ from cosilo.methods.base import step
 from cosilo.methods.rounds import Rounds
 
 if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
     from cosilo.learners.network import Network
     from cosilo.runs.journal import Replies
     from cosilo.silo import Silo
@@ -75,7 +76,7 @@ class FML(Rounds):
         """A body alone cannot be judged."""
         return self.share == "whole"
 
-    def merged(self, replies: "Replies") -> dict[str, Any]:
+    def merged(self, silos: "Silos", replies: "Replies") -> dict[str, Any]:
         """The plain mean of the memes: how much data a silo has is not said."""
 
         def memes() -> Iterable[tuple[Weights, float]]:

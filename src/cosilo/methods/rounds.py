@@ -47,7 +47,7 @@ class Rounds(Method):
         for number in range(done + 1, self.rounds + 1):
             message: Message = {"weights": weights, "round": number}
             replies = silos.ask("train", message, to=self._chosen(silos), valid=like(weights))
-            weights = self.merged(replies)
+            weights = self.merged(silos, replies)
             if number == self.rounds or number % self.evaluate_every == 0:
                 stage = self.last_stage if number == self.rounds else f"round {number}"
                 judged = silos.ask("judge", {"weights": weights, "stage": stage})
@@ -77,8 +77,8 @@ class Rounds(Method):
         return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
 
     @abstractmethod
-    def merged(self, replies: "Replies") -> dict[str, Any]:
-        """The global weights after a round."""
+    def merged(self, silos: "Silos", replies: "Replies") -> dict[str, Any]:
+        """The global weights after a round; the silos may be asked again for that."""
 
     # ------------------------------------------------------------------ at the silo
 

@@ -4,11 +4,14 @@ import errno
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from cosilo.errors import RunError
+
+#: Bytes from which on it is worth to write over an old file.
+WORTH_KEEPING = 2**16
 
 
 @contextmanager
@@ -26,16 +29,33 @@ def explained(path: Path) -> Iterator[None]:
         raise RunError(f"{path}: {reason}, then resume the run; completed steps are kept") from error
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, now or after a crash, sees all of it or none."""
+def write(path: Path, *data: bytes, over: Path | None = None) -> None:
+    """Write a file so that a reader, now or after a crash, sees all of it or none.
+
+    `over` is a file that nobody needs any more, if there is one: its space is written over, which takes a
+    tenth of the time that new space takes.
+    """
     temporary = path.with_name(path.name + ".part")
     with explained(path):
         try:
-            temporary.write_bytes(data)
+            if over is not None and sum(map(len, data)) >= WORTH_KEEPING:
+                with suppress(FileNotFoundError):
+                    over.replace(temporary)
+            temporary.touch()
+            with temporary.open("r+b", buffering=0) as file:
+                for part in data:
+                    _write_all(file, part)
+                file.truncate()
             temporary.replace(path)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    view = memoryview(data)
+    while len(view):
+        view = view[file.write(view) :]
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -9,7 +9,16 @@ from typing import Any
 
 from cosilo.errors import BadMessage, RunError
 from cosilo.message import Message, decode, encode
-from cosilo.runs.files import append_line, explained, mend_log, read_json, read_lines, write, write_json
+from cosilo.runs.files import (
+    WORTH_KEEPING,
+    append_line,
+    explained,
+    mend_log,
+    read_json,
+    read_lines,
+    write,
+    write_json,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Entry:
 
     def keep(self, silo: str, body: bytes, arrival: Arrival) -> None:
         """Put a reply on disk; from now on it is never asked for again."""
-        write(self._path(silo), body)
+        write(self._path(silo), body, over=self.folder.parent / "old" / f"{silo}.safetensors")
         self.arrivals[silo] = arrival
 
     def has(self, silo: str) -> bool:
@@ -156,9 +165,23 @@ class Journal:
         if self.last_mark is None:
             return
         for path in self.folder.glob("[0-9]*-*"):
-            # The first ask is how coordinator and silos met: a resumed run meets again, from disk.
-            if 1 < int(path.name[:5]) <= self.last_mark.number:
-                shutil.rmtree(path)
+            # The first asks are how coordinator and silos met: a resumed run meets again, from disk.
+            met = path.name[6:] == "wants"
+            if not met and 1 < int(path.name[:5]) <= self.last_mark.number:
+                self._recycle(path)
+
+    def _recycle(self, folder: Path) -> None:
+        """Keep large replies of an ask that is past, one of each silo, for others to be written over."""
+        old = self.folder / "old"
+        for reply in folder.glob("*.safetensors"):
+            if reply.stat().st_size >= WORTH_KEEPING:
+                old.mkdir(exist_ok=True)
+                reply.replace(old / reply.name)
+        shutil.rmtree(folder)
+
+    def tidy(self) -> None:
+        """The run is finished: nothing more will be written."""
+        shutil.rmtree(self.folder / "old", ignore_errors=True)
 
     def entry(self, number: int, step: str, silos: Iterable[str]) -> Entry:
         """The entry for an ask: as it was left, or new."""

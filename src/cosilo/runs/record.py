@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from cosilo.errors import BadMessage, RunError
 from cosilo.message import decode, encode
 from cosilo.runs.files import (
+    WORTH_KEEPING,
     append_line,
     explained,
     mend_log,
@@ -46,10 +48,21 @@ class Record:
         self._last = max(_numbers(self._replies), default=0)
         #: The last completed ask that changed the silo.
         self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
-        self._drop_old()
+        for number in _numbers(self._replies):
+            self._drop(number, 0)
+        for path in self._states.iterdir():  # also what was written just before a crash, and has no reply
+            if path.name != f"{self._changed:05d}":
+                shutil.rmtree(path)
         self._audit = folder / "audit.jsonl"
         mend_log(self._audit)
         self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
+        if max(self._logged, default=0) > self._last:  # what was logged had been kept before
+            path = self.reply_path(max(self._logged))
+            raise RunError(f"{path}: is missing, though it was sent; restore it or start a new run")
+
+    def reply_path(self, number: int) -> Path:
+        """Where the reply to an ask is kept; the message is what comes after the first line."""
+        return self._replies / f"{number:05d}"
 
     def same_data(self, silo: Silo) -> None:
         """Raise if the silo's data is not what it was when this record was begun."""
@@ -70,7 +83,7 @@ class Record:
             return None
         if number < self._last:
             raise BadMessage(f"ask {number} is past: this silo has done ask {self._last}")
-        path = self._replies / f"{number:05d}"
+        path = self.reply_path(number)
         try:
             head, _, reply = path.read_bytes().partition(b"\n")
             about = json.loads(head)
@@ -87,21 +100,23 @@ class Record:
             with new_folder(self._states / f"{number:05d}") as folder:
                 self._save(silo, folder)
         head = json.dumps(_identity(step, body)).encode()
-        write(self._replies / f"{number:05d}", head + b"\n" + reply)
-        self._last = number
+        write(self.reply_path(number), head + b"\n", reply, over=self._replies / "old")
+        before, self._last = (self._last, self._changed), number
         if silo.changed:
             write_json(self.folder / "scores.json", _scores(silo))
             self._changed, silo.changed = number, False
-        self._drop_old()
+        self._drop(*before)
 
-    def _drop_old(self) -> None:
+    def _drop(self, reply: int, state: int) -> None:
         # The coordinator journals ask n−1 before it sends ask n: older replies will not be asked for again.
-        for path in self._replies.iterdir():
-            if path.name != f"{self._last:05d}":
+        if reply and reply != self._last:
+            path = self.reply_path(reply)
+            if path.stat().st_size >= WORTH_KEEPING:
+                path.replace(self._replies / "old")  # the next large reply is written over it
+            else:
                 path.unlink()
-        for path in self._states.iterdir():
-            if path.name != f"{self._changed:05d}":
-                shutil.rmtree(path)
+        if state and state != self._changed:
+            shutil.rmtree(self._states / f"{state:05d}")
 
     # ------------------------------------------------------------------ state
 
@@ -163,7 +178,13 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _identity(step: str, body: bytes) -> dict[str, str]:
-    return {"step": step, "content": sha256(body).hexdigest()}
+    return {"step": step, "content": _digest(body)}
+
+
+@lru_cache(maxsize=1)
+def _digest(body: bytes) -> str:
+    """Silos that share a process often get the same message one after another, such as the global weights."""
+    return sha256(body).hexdigest()
 
 
 def _scores(silo: Silo) -> dict[str, dict[str, float]]:

@@ -1,0 +1,237 @@
+"""Simulated time: what a run would have taken over given links, from the log of its asks.
+
+Time on the wall is that of the machine that simulates. Here the computation of an ask is what its slowest
+silo measured (or a number of cycles), and what left the silos travels over a link with a rate: eqs. 7 to 9
+and 23 to 25 of DoFed-SPP. Nothing here knows a method, or needs to be known while a run goes on.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from cosilo.errors import ConfigError, DataError
+
+Floats = NDArray[np.float64]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+#: Steps that are about the experiment and not about the method: they take no simulated time.
+FREE = ("hello", "wants", "evaluate", "alone", "judge")
+
+
+def capacity(bandwidth: float, gain: float, power: float, noise: float) -> float:
+    """Shannon's r = b · log2(1 + g·p / (N0·b)) in bits per second (eq. 8 of DoFed-SPP); Hz, W, W per Hz.
+
+    >>> capacity(bandwidth=1e6, gain=1e-3, power=0.003, noise=1e-12)  # a signal of 3 times the noise: 2 bits
+    2000000.0
+    """
+    return bandwidth * math.log1p(gain * power / (noise * bandwidth)) / math.log(2)
+
+
+class Link(BaseModel):
+    """What carries messages: a wireless channel (eq. 8), or a `rate` in bytes per second.
+
+    A rate of two numbers is drawn between them for every message. Where the link is `shared`, the messages
+    of an ask wait for each other (Σ m/r; eq. 24: K messages of m bytes take K·m/r); where not, each silo has
+    such a link and the slowest counts (eq. 9). `latency` is added once an ask; what is empty takes no time.
+
+    >>> Link(rate=(2e6, 10e6)).rates(np.random.default_rng(0), 2).round()
+    array([7095693., 4158294.])
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bandwidth: Positive | None = None
+    gain: Positive | None = None
+    power: Positive | None = None
+    noise: Positive | None = None
+    rate: Positive | tuple[Positive, Positive] | None = None
+    latency: NotNegative = 0.0
+    shared: bool = True
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Link":
+        channel = [self.bandwidth, self.gain, self.power, self.noise]
+        given = sum(value is not None for value in channel)
+        if (self.rate is None and given < 4) or (self.rate is not None and given):
+            raise ValueError("rate, or all of bandwidth, gain, power and noise")
+        if isinstance(self.rate, tuple) and self.rate[0] > self.rate[1]:
+            raise ValueError("rate = [low, high], the lower one first")
+        return self
+
+    def _range(self) -> tuple[float, float]:
+        if isinstance(self.rate, tuple):
+            return self.rate
+        if self.rate is not None:
+            return self.rate, self.rate
+        channel = (self.bandwidth, self.gain, self.power, self.noise)
+        fixed = capacity(*(value for value in channel if value is not None)) / 8  # all four: validated
+        return fixed, fixed
+
+    def rates(self, rng: np.random.Generator, count: int) -> Floats:
+        """Bytes per second of so many messages."""
+        return rng.uniform(*self._range(), count)
+
+    def expected(self, size: float) -> float:
+        """Seconds that a message of `size` bytes takes on average, without latency: t_upload of eq. 24.
+
+        For a rate r drawn between l and h the mean of 1/r is ln(h/l) / (h − l).
+
+        >>> Link(rate=1000.0).expected(500), round(Link(rate=(1.0, math.e)).expected(math.e - 1), 12)
+        (0.5, 1.0)
+        """
+        low, high = self._range()
+        # Where both are nearly equal the quotient loses its digits, and is 1 / l as nearly.
+        slowness = math.log(high / low) / (high - low) if high > low * (1 + 1e-9) else 1 / low
+        return size * slowness
+
+    def seconds(self, sizes: Sequence[float] | Floats, rng: np.random.Generator) -> float:
+        """Until all messages of one ask, so many bytes each, are across (eq. 24 if shared, else eq. 9).
+
+        >>> Link(rate=10.0, latency=0.5).seconds([20.0, 30.0], np.random.default_rng(0))
+        5.5
+        """
+        array = np.asarray(sizes, dtype=np.float64)
+        each = array / self.rates(rng, len(array))
+        if not array.any():
+            return 0.0
+        return self.latency + float(each.sum() if self.shared else each.max())
+
+
+class Clock(BaseModel):
+    """What takes how long: links up and down, and computing.
+
+    `down = None`: what the coordinator sends takes no time, as in the paper. Computing is what the silos
+    `measured`, times `speed` (simulated seconds per measured second), or a number of `cycles` by step on
+    processors of `cycles_per_second`, the same at every silo (eq. 7: I·C·D / f).
+
+    >>> Clock(up=Link(rate=1e6), compute="cycles", cycles_per_second=1e9, cycles={"train": 5e9}).compute
+    'cycles'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    up: Link
+    down: Link | None = None
+    compute: Literal["measured", "cycles"] = "measured"
+    speed: Positive = 1.0
+    cycles_per_second: Positive | None = None
+    cycles: dict[str, NotNegative] | None = None
+
+    @model_validator(mode="after")
+    def _one_way_to_compute(self) -> "Clock":
+        given = [self.cycles_per_second is not None, self.cycles is not None]
+        if self.compute == "cycles" and (not all(given) or "speed" in self.model_fields_set):
+            raise ValueError('cycles_per_second and cycles, and no speed, with compute = "cycles"')
+        if self.compute == "measured" and any(given):
+            raise ValueError('cycles_per_second and cycles with compute = "cycles" only')
+        return self
+
+    def computing(self, step: str, measured: float) -> float:
+        """Simulated seconds of a step that took the slowest silo so many measured ones.
+
+        >>> Clock(up=Link(rate=1.0), speed=0.5).computing("train", 3.0)
+        1.5
+        """
+        if self.compute == "measured":
+            return measured * self.speed
+        assert self.cycles is not None
+        assert self.cycles_per_second is not None
+        if step not in self.cycles:
+            raise ConfigError(
+                f"cycles: there is no step {step!r}; wants one number for every step that takes time"
+            )
+        return self.cycles[step] / self.cycles_per_second
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One ask in simulated time: its three phases in seconds, and when it was completed."""
+
+    number: int
+    step: str
+    download: float
+    compute: float
+    upload: float
+    at: float
+
+
+def timeline(
+    asks: Iterable[Mapping[str, Any]],
+    clock: Clock,
+    seed: int,
+    *,
+    free: Collection[str] = FREE,
+    start: float = 0.0,
+    sent: Mapping[int, Mapping[str, float]] | None = None,
+) -> list[Moment]:
+    """When each ask of a run (the lines of its asks.jsonl) was completed, in simulated seconds.
+
+    Asks follow each other, and so do the phases of one (eq. 25): all messages are down, then the slowest
+    silo has computed, then all replies are up, every field of them. Steps in `free` take no time, but have
+    their moment: that of an `evaluate` tells when an accuracy was reached. A silo that failed takes no time,
+    for how long it was waited for is a setting of the run; neither does the computation of a reply that a
+    crash left behind, whose time is not known.
+
+    Rates are drawn from the seed, the number of the ask and the place of the silo in it, in whatever order
+    replies came: an ask costs the same whatever was before it. So the asks of one run may be divided between
+    clocks, and their seconds added.
+
+    A log does not tell what went down: with a link down, `sent` does, in bytes by ask and silo.
+
+    >>> reply = {"seconds": 2.0, "fields": {"weights": {"kind": "weights", "form": "…", "bytes": 1000}}}
+    >>> ask = {"number": 3, "step": "train", "silos": ["a", "b"], "arrivals": {"b": reply, "a": reply}}
+    >>> timeline([ask], Clock(up=Link(rate=500.0)), seed=0)  # the two share the link: 2 · 1000 / 500 s
+    [Moment(number=3, step='train', download=0.0, compute=2.0, upload=4.0, at=6.0)]
+    """
+    if seed < 0:
+        raise ConfigError(f"seed is {seed}; wants a whole number of at least 0")
+    if clock.down is not None and sent is None:
+        raise ConfigError("down: a log of asks does not say what was sent; give `sent`, or leave down out")
+    moments: list[Moment] = []
+    at = start
+    for line, ask in enumerate(asks, start=1):
+        try:
+            number, step = ask["number"], ask["step"]
+            phases = (0.0, 0.0, 0.0) if step in free else _phases(ask, clock, seed, sent or {})
+        except (KeyError, TypeError, AttributeError):
+            raise DataError(f"asks: line {line} is damaged; wants the lines of a run's asks.jsonl") from None
+        at += sum(phases)
+        moments.append(Moment(number, step, *phases, at))
+    return moments
+
+
+def _phases(
+    ask: Mapping[str, Any], clock: Clock, seed: int, sent: Mapping[int, Mapping[str, float]]
+) -> tuple[float, float, float]:
+    """Seconds of download, computation and upload; silos in the order they were asked."""
+    number, arrivals = ask["number"], ask["arrivals"]
+    download = compute = 0.0
+    if clock.down is not None:
+        sizes = [float(sent.get(number, {}).get(name, 0)) for name in ask["silos"]]
+        download = clock.down.seconds(sizes, np.random.default_rng([seed, number, 1]))
+    if arrivals:
+        compute = clock.computing(ask["step"], max(reply["seconds"] for reply in arrivals.values()))
+    sizes = [float(_left(arrivals[name])) if name in arrivals else 0.0 for name in ask["silos"]]
+    return download, compute, clock.up.seconds(sizes, np.random.default_rng([seed, number, 0]))
+
+
+def _left(reply: Mapping[str, Any]) -> int:
+    return sum(field["bytes"] for field in reply["fields"].values())
+
+
+def share_of_budget(moments: Iterable[Moment], budget: float) -> Floats:
+    """What share of a time budget T was spent when each ask was completed; above 1 it was too late.
+
+    >>> moments = [Moment(1, "train", 0.0, 2.0, 4.0, 6.0), Moment(2, "train", 0.0, 2.0, 4.0, 12.0)]
+    >>> share_of_budget(moments, 8.0)
+    array([0.75, 1.5 ])
+    """
+    if not 0 < budget < math.inf:
+        raise ConfigError(f"the budget is {budget} s; wants a finite number above 0")
+    return np.array([moment.at for moment in moments], dtype=np.float64) / budget

@@ -1,0 +1,222 @@
+"""FedFomo: each silo mixes the models of the others, by how much each would help on its own validation data.
+
+M. Zhang et al., "Personalized Federated Learning with First Order Model Optimization" (2021).
+
+In each round every silo trains its own model and uploads it. It gets some of the others' models back and
+weighs each by how much smaller its loss on the silo's validation data is than that of the model the round
+began with, divided by the distance between the two (eq. 4); what does not help weighs nothing. The new model
+is the one the round began with, moved towards the others by these weights.
+
+Validation data is a part of the silo's training data; for a silo with a target set it is the labelled points
+of the target, and the silo trains on the rest: what it wants is then not what it has (§ 4.2 of the paper).
+
+Deviations from the paper:
+
+- Which models a silo gets is drawn from the coordinator's chance, ε-greedily over the weights a silo gave
+  before (§ 3.3); ε begins at 0.3 and shrinks by 0.05 a round, as in the authors' code. A silo's own model is
+  always among those it weighs.
+- The distance is the Euclidean norm over all parameters; the authors' code adds up L1 norms of tensors.
+- Batch-norm statistics are mixed with the parameters; counters are those of the silo's own model.
+- Every training starts with a new optimiser; `decay` shrinks its learning rate.
+- A silo tells the coordinator the weights it gave: that is how the coordinator knows whom to send to it.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from cosilo.averaging import Weights, like
+from cosilo.errors import BadMessage
+from cosilo.message import Message
+from cosilo.methods.base import Method, step
+from cosilo.methods.packing import pack, unpack
+from cosilo.similarity import distance, fomo
+
+if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
+    from cosilo.private import Examples
+    from cosilo.runs.journal import Replies
+    from cosilo.silo import Silo
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class FedFomo(Method):
+    """Personalised federated learning by first-order model optimisation.
+
+    >>> sorted(FedFomo(rounds=5).needs())
+    ['similarity', 'weights']
+    """
+
+    name: ClassVar[str] = "fedfomo"
+    needs_network: ClassVar[bool] = True
+
+    rounds: Count = 20
+    #: Epochs of each silo in a round.
+    epochs: Count = 5
+    #: How many models of others a silo gets in a round.
+    models: Count = 4
+    #: How likely it is, in the first round, that they are drawn at random and not by what helped before.
+    epsilon: Annotated[float, Field(ge=0, le=1)] = 0.3
+    #: What ε loses each round.
+    epsilon_decay: Annotated[float, Field(ge=0, le=1)] = 0.05
+    #: The learning rate of round t is that of the silo's recipe × decay^(t − 1).
+    decay: Annotated[float, Field(gt=0, le=1)] = 0.99
+    #: Models are judged after every so many rounds, and after the last.
+    evaluate_every: Count = 1
+
+    def coordinate(self, silos: "Silos") -> None:
+        """Train, exchange, mix, round after round."""
+        names, state = silos.names, silos.marked
+        if state is None:
+            alone = silos.ask("alone")  # the denominator of every comparison
+            silos.evaluate("local", to=alone)
+            silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+            first = silos.ask("initial", to=names[:1], quorum=1.0)
+            silos.ask("start", {"weights": first[names[0]]["weights"]})
+            state = {"round": 0, "affinity": np.zeros((len(names), len(names)))}
+            silos.mark(**state)
+        affinity: Any = state["affinity"]
+        done: Any = state["round"]
+        for number in range(done + 1, self.rounds + 1):
+            uploaded = silos.ask("train", {"round": number}, valid=_alike())
+            epsilon = max(0.0, self.epsilon - self.epsilon_decay * (number - 1))
+            sent = {name: self._pick(silos, name, uploaded, affinity, epsilon) for name in names}
+            last = number == self.rounds
+            stage = "federated" if last else f"round {number}"
+            judged = last or number % self.evaluate_every == 0
+            message = partial(_parcel, uploaded, sent, stage if judged else "")
+            mixed = silos.ask("mix", each=message, to=list(uploaded), valid=_as_many(sent))
+            for name, reply in mixed.items():
+                weights: Any = reply["weights"]
+                total = float(np.abs(weights).sum())
+                if total > 0:
+                    columns = [names.index(other) for other in sent[name]]
+                    affinity[names.index(name), columns] += weights / total
+            if judged:
+                silos.evaluate(stage, to=mixed)
+            silos.mark(round=number, affinity=affinity)
+        silos.tell(affinity={"silos": names, "values": np.round(affinity, 4).tolist()})
+
+    def _pick(
+        self, silos: "Silos", name: str, uploaded: "Replies", affinity: NDArray[Any], epsilon: float
+    ) -> list[str]:
+        """The models that a silo gets: at random with probability ε, else those that helped most so far."""
+        row = affinity[silos.names.index(name)]
+        others = [other for other in uploaded if other != name]
+        shuffled = [others[place] for place in silos.rng.permutation(len(others))]
+        if silos.rng.random() >= epsilon:  # ties, as in the first round, stay in random order
+            shuffled.sort(key=lambda other: -row[silos.names.index(other)])
+        return sorted(shuffled[: self.models])
+
+    # ------------------------------------------------------------------ at the silo
+
+    @step()
+    def alone(self, silo: "Silo") -> None:
+        """Local training by the silo's own recipe, for as many epochs as the federation has: equal work."""
+        silo.fit("local", epochs=self.rounds * self.epochs)
+
+    @step()
+    def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
+        """From now on the network has an output for each class of the vocabulary."""
+        silo.network.widen(vocabulary)
+
+    @step(weights="weights")
+    def initial(self, silo: "Silo") -> Message:
+        """The weights that everyone starts from."""
+        return {"weights": silo.network.weights()}
+
+    @step()
+    def start(self, silo: "Silo", weights: Weights) -> None:
+        """Take them over."""
+        silo.network.set_weights(weights)
+        silo.changed = True
+
+    @step(weights="weights")
+    def train(self, silo: "Silo", round: int) -> Message:
+        """Some epochs from the silo's own model; where it began is remembered."""
+        silo.notes["base"] = silo.network.weights()
+        _, (X, y) = _parts(silo)
+        lr = silo.network.recipe.lr * self.decay ** (round - 1)
+        silo.network.train_on((X, silo.network.codes[y]), epochs=self.epochs, lr=lr, patience=None)
+        return {"weights": silo.network.weights()}
+
+    @step(weights="similarity")
+    def mix(self, silo: "Silo", origins: list[str], stage: str, models: Weights | None = None) -> Message:
+        """Weigh the models on validation data (eq. 4), and move towards them (eq. 5)."""
+        base: Any = silo.notes["base"]
+        own = silo.network.weights()
+        candidates = {**unpack(models or {}), silo.name: own}
+        X, y = _parts(silo)[0]
+        trial, codes = silo.network.another(None), silo.network.codes[y]
+
+        def loss(weights: Weights) -> float:
+            trial.set_weights(weights)
+            return trial.loss(X, codes)
+
+        names = [*origins, silo.name]
+        losses = np.array([loss(candidates[name]) for name in names])
+        distances = np.array([distance(candidates[name], base) for name in names])
+        weights = fomo(loss(base), losses, distances)
+        if weights.any():
+            helpers = [(candidates[name], share) for name, share in zip(names, weights, strict=True)]
+            silo.network.set_weights(_moved(base, helpers))
+        else:
+            silo.network.set_weights(own)  # nothing helps, not even the own training: it is kept all the same
+        silo.changed = True
+        if stage:
+            silo.take_score(stage)
+        return {"weights": weights[:-1]}
+
+
+def _parts(silo: "Silo") -> "tuple[Examples, Examples]":
+    """What others' models are weighed on, and what the silo trains on."""
+    target = silo.data.target
+    return silo.data.validation() if target is None else (target.labelled, silo.data.own)
+
+
+def _parcel(uploaded: "Replies", sent: Mapping[str, list[str]], stage: str, name: str) -> Message:
+    """What one silo gets: the models picked for it, from disk when it is its turn."""
+    models: Any = {other: uploaded[other]["weights"] for other in sent[name]}
+    return {"models": pack(models), "origins": sent[name], "stage": stage}
+
+
+def _moved(base: Weights, models: Sequence[tuple[Weights, float]]) -> dict[str, NDArray[Any]]:
+    """θ_base + Σ w_n (θ_n − θ_base); the silo's own model comes last and gives the counters."""
+    found = {}
+    for name, array in base.items():
+        if array.dtype.kind in "biu":
+            found[name] = models[-1][0][name]
+            continue
+        moved = array.astype(np.float64)
+        for weights, share in models:
+            moved = moved + share * (weights[name] - array.astype(np.float64))
+        found[name] = np.asarray(moved).astype(array.dtype)
+    return found
+
+
+def _alike() -> Any:
+    """A check that all models have the same names and shapes: those of the first that arrives."""
+    first: list[Any] = []
+
+    def check(silo: str, reply: Message) -> None:
+        if not first:
+            first.append(like(reply["weights"]))  # type: ignore[arg-type]
+        first[0](silo, reply)
+
+    return check
+
+
+def _as_many(sent: Mapping[str, list[str]]) -> Any:
+    """A check that a silo gave one weight for each model it got, none below 0."""
+
+    def check(silo: str, reply: Message) -> None:
+        weights: Any = reply["weights"]
+        if weights.shape != (len(sent[silo]),) or (weights < 0).any():
+            raise BadMessage(f"field 'weights' wants {len(sent[silo])} numbers of at least 0")
+
+    return check
