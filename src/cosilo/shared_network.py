@@ -116,7 +116,8 @@ class SharedNetwork:
         from cosilo.learners.zoo import find
 
         own: Any = self._silo.learner
-        other = Network(own.module if architecture is None else find(architecture), own.recipe)
+        module = own.module if architecture is None else find(architecture)
+        other = Network(module, own.recipe, tokens=own.tokens)
         other.begin(take(self._silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=self._silo.seed)
         return other
 

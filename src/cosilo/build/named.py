@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cosilo.errors import ConfigError, LearnerError
-from cosilo.instances import Instances
+from cosilo.instances import Instances, form
 from cosilo.learners.encoding import encoded
 from cosilo.methods import METHODS
 from cosilo.methods.base import Method
@@ -59,12 +59,12 @@ def make_learner(settings: LearnerSettings, X: Instances, where: str) -> Any:
         from cosilo.learners import zoo
 
         try:
-            return _network(zoo.find(settings.use), settings, where)
+            return _network(zoo.find(settings.use), settings, X, where)
         except LearnerError as error:
             raise ConfigError(f"{where}.use: {error}, or an import path such as sklearn.svm.SVC") from None
     thing = imported(settings.use, f"{where}.use")
     if settings.recipe is not None or _is_module(thing):
-        return _network(thing, settings, where)
+        return _network(thing, settings, X, where)
     try:
         return encoded(thing(**settings.arguments()), X)
     except (TypeError, ValueError) as error:
@@ -77,7 +77,7 @@ def _is_module(thing: Any) -> bool:
     )
 
 
-def _network(build: Any, settings: LearnerSettings, where: str) -> Any:
+def _network(build: Any, settings: LearnerSettings, X: Instances, where: str) -> Any:
     from cosilo.learners.network import Network
     from cosilo.learners.recipe import Recipe
 
@@ -98,4 +98,10 @@ def _network(build: Any, settings: LearnerSettings, where: str) -> Any:
         return build(input_shape=input_shape, n_classes=n_classes, **arguments)
 
     module.__name__ = getattr(build, "__name__", "module")
-    return Network(module, recipes["recipe"] or Recipe(), recipes["update"])
+    # The network for texts reads words; those who bring token ids say so by their numbers.
+    tokens = arguments.get("vocabulary_size", 2**15) if settings.use == "text" and _is_text(X) else None
+    return Network(module, recipes["recipe"] or Recipe(), recipes["update"], tokens=tokens)
+
+
+def _is_text(X: Instances) -> bool:
+    return form(X) == "text"

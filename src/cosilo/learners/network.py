@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.errors import LearnerError
-from cosilo.instances import Instances, blocks
+from cosilo.instances import Instances, blocks, form
 from cosilo.learners.base import (
     Codes,
     balanced_weights,
@@ -29,6 +30,7 @@ from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
 from cosilo.learners.trainee import State, Trainee
 from cosilo.learners.training import Loss, train
+from cosilo.learners.zoo import hash_tokens
 
 # tensors has said it in one line if torch is missing
 import torch  # isort: skip
@@ -48,6 +50,9 @@ class Network:
     `(input_shape, n_classes) -> nn.Module` that is called with the seed set. Update training follows
     `update`; without one, `recipe` with batches of 1000 and class-weighted loss.
 
+    With `tokens`, the size of a vocabulary, instances are texts; the module gets ids of their words
+    (`zoo.hash_tokens`).
+
     Images are (n, height, width) or (n, height, width, channels) and reach the module with channels first;
     bytes (uint8) are scaled to [−1, 1], everything else becomes float32 as it is.
 
@@ -64,7 +69,12 @@ class Network:
     can_weigh = True
 
     def __init__(
-        self, module: nn.Module | Builder, recipe: Recipe | None = None, update: Recipe | None = None
+        self,
+        module: nn.Module | Builder,
+        recipe: Recipe | None = None,
+        update: Recipe | None = None,
+        *,
+        tokens: int | None = None,
     ) -> None:
         if not callable(module):
             raise LearnerError(f"got {type(module).__name__}; wants an nn.Module or (shape, classes) -> one")
@@ -72,6 +82,7 @@ class Network:
         self.name: str = type(module).__name__ if is_module else getattr(module, "__name__", "Network")
         self.module = module
         self.recipe = recipe or Recipe()
+        self.tokens = tokens
         self.update = update or self.recipe.model_copy(update={"batch": 1000, "balanced": True})
         self.weighs_by_itself = self.update.balanced
         self.wants_validation = self.recipe.patience is not None or self.update.patience is not None
@@ -281,6 +292,10 @@ class Network:
         return self.module_
 
     def _tensor(self, X: Instances, columns: list[Any] | None) -> Tensor:
+        if self.tokens is not None:
+            if isinstance(X, pd.DataFrame) or X.dtype.kind != "O":
+                raise LearnerError(f"{self.name} wants texts; got {form(X)}")
+            X = hash_tokens(X, self.tokens)
         return as_tensor(in_order(X, columns, self.name), self.name)
 
     def _built(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:

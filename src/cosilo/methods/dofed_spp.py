@@ -172,16 +172,20 @@ class DoFedSPP(Method):
             uploads = min(self.uploads or 10, silos)
             labellers = min(self.labellers or uploads, uploads)
             return sorted(greedy(similar, uploads, labellers).tolist()), labellers, 0.0
-        size = sum(array.nbytes for array in reference.values())
+        costs, pairs = self._pairs(reference, silos)
+        choice = best(similar, pairs)
+        return sorted(choice.chosen), choice.B, costs.seconds(choice.K, choice.B)
+
+    def _pairs(self, weights: Weights, silos: int) -> tuple[Costs, list[tuple[int, int]]]:
+        """What a round costs, and the K and B that fit into the budget."""
+        assert self.budget is not None
         costs = Costs(
             training=self.budget.training,
             similarity=self.budget.ratios,
             labelling=self.budget.labelling,
-            upload=self.budget.uplink.expected(size),
+            upload=self.budget.uplink.expected(sum(array.nbytes for array in weights.values())),
         )
-        pairs = feasible(costs, self.budget.total / self.rounds, silos, rounds=self.rounds)
-        choice = best(similar, pairs)
-        return sorted(choice.chosen), choice.B, costs.seconds(choice.K, choice.B)
+        return costs, feasible(costs, self.budget.total / self.rounds, silos, rounds=self.rounds)
 
     def _downsized(self, models: dict[str, Weights]) -> tuple[dict[str, Weights], dict[str, float]]:
         """PCA over the model vectors (§ 4.5); each model is its reconstruction."""
@@ -228,6 +232,8 @@ class DoFedSPP(Method):
                 f"silo {silo.name!r}: has no target, which {self.name} needs; give it one: "
                 "target = { path = … } in a recipe, target=Target(…) in Python"
             )
+        if self.budget is not None:  # whether one model fits into a round does not depend on the others
+            self._pairs(silo.fresh().network.another(None).weights(), silos=1)
 
     def check(self, tasks: Mapping[str, Any]) -> None:
         """K and B have to fit the number of silos."""

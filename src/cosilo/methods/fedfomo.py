@@ -162,11 +162,9 @@ class FedFomo(Method):
         losses = np.array([loss(candidates[name]) for name in names])
         distances = np.array([distance(candidates[name], base) for name in names])
         weights = fomo(loss(base), losses, distances)
-        if weights.any():
-            helpers = [(candidates[name], share) for name, share in zip(names, weights, strict=True)]
-            silo.network.set_weights(_moved(base, helpers))
-        else:
-            silo.network.set_weights(own)  # nothing helps, not even the own training: it is kept all the same
+        # If nothing helps, not even its own training, the silo stays where the round began.
+        helpers = [(candidates[name], share) for name, share in zip(names, weights, strict=True)]
+        silo.network.set_weights(_moved(base, helpers))
         silo.changed = True
         if stage:
             silo.take_score(stage)
