@@ -159,6 +159,34 @@ def test_it_stops_when_labels_do_not_change_any_more(tmp_path):
     assert list(run.result["scores"])[-1] == "federated"
 
 
+class Stopping(DoFedSPP):
+    """Dies when it is over, the first time."""
+
+    def finish(self, silo):
+        if os.environ.pop("DIE", None):
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().finish(silo)
+
+
+Stopping.finish.__shares__ = {}
+
+
+def test_a_run_that_was_over_stays_over_when_it_is_resumed(tmp_path):
+    def federation():
+        return Federation(silos(), method=Stopping(rounds=8, warm_up=8, target_epochs=8, stop_below=0.2))
+
+    whole = federation().run(tmp_path / "whole")
+    child = os.fork()
+    if child == 0:
+        try:
+            os.environ["DIE"] = "1"
+            federation().run(tmp_path / "killed")
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert federation().run(tmp_path / "killed").result == whole.result
+
+
 def test_downsized_models_still_predict_and_their_error_is_told(tmp_path):
     method = METHOD.model_copy(update={"components": 1, "rounds": 1})
     run = Federation(silos(), method=method).run(tmp_path / "one")

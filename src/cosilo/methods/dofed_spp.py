@@ -115,13 +115,15 @@ class DoFedSPP(Method):
         done: Any = state["round"]
         spent: Any = state["spent"]
         ready: Any = state["ready"]
-        for number in range(done + 1, self.rounds + 1):
-            reference: Any = state["weights"]
+        reference: Any = state["weights"]
+        last = done if state["over"] else self.rounds
+        for number in range(done + 1, last + 1):
             # Phase 1: which models travel.
             travel, labellers, seconds = self._decide(similar, reference)
             if self.budget is not None and spent + seconds > self.budget.total + 1e-9:
                 break
-            uploaded = silos.ask("upload", to=[names[place] for place in travel], valid=like(reference))
+            able = [names[place] for place in travel if names[place] in ready]
+            uploaded = silos.ask("upload", to=able, valid=like(reference))
             models, errors = self._downsized({name: _weights(reply) for name, reply in uploaded.items()})
             hands = {
                 name: _best(similar[place], names, list(models), labellers)
@@ -136,9 +138,10 @@ class DoFedSPP(Method):
             moved = np.mean([float(reply["moved"]) for reply in learnt.values()])  # type: ignore[arg-type]
             spent += seconds
             silos.evaluate(stage, to=learnt)
-            self._note(silos, number, travel, labellers, spent, similar, errors, float(moved))
-            silos.mark(round=number, ratios=similar, spent=spent, ready=ready, weights=reference)
-            if moved < self.stop_below:
+            self._note(silos, number, able, labellers, spent, similar, errors, float(moved))
+            over = bool(moved < self.stop_below)
+            silos.mark(round=number, over=over, ratios=similar, spent=spent, ready=ready, weights=reference)
+            if over:
                 break
         kept = silos.ask("finish", to=ready)
         silos.evaluate("federated", to=kept)
@@ -163,7 +166,14 @@ class DoFedSPP(Method):
                 found: Any = reply["ratios"]
                 similar[names.index(name)] = found
         # Nobody can join later: a silo that did not warm up has no model to compare or to send.
-        return {"round": 0, "ratios": similar, "spent": 0.0, "ready": there, "weights": reference}
+        return {
+            "round": 0,
+            "over": False,
+            "ratios": similar,
+            "spent": 0.0,
+            "ready": there,
+            "weights": reference,
+        }
 
     def _decide(self, similar: NDArray[Any], reference: Weights) -> tuple[list[int], int, float]:
         """K and B (eq. 26), the K models (Algorithm 1), and the seconds that a round takes."""
@@ -202,7 +212,7 @@ class DoFedSPP(Method):
         self,
         silos: "Silos",
         number: int,
-        travel: list[int],
+        uploaded: list[str],
         labellers: int,
         spent: float,
         similar: NDArray[Any],
@@ -212,7 +222,7 @@ class DoFedSPP(Method):
         """What the report shows of a round."""
         found = {
             "round": number,
-            "uploaded": [silos.names[place] for place in travel],
+            "uploaded": uploaded,
             "labellers": labellers,
             "seconds": round(spent, 3),
             "labels_moved": round(moved, 4),
