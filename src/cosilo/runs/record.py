@@ -48,17 +48,22 @@ class Record:
         self._last = max(_numbers(self._replies), default=0)
         #: The last completed ask that changed the silo.
         self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
-        for number in _numbers(self._replies):
-            self._drop(number, 0)
-        for path in self._states.iterdir():  # also what was written just before a crash, and has no reply
-            if path.name != f"{self._changed:05d}":
-                shutil.rmtree(path)
         self._audit = folder / "audit.jsonl"
         mend_log(self._audit)
         self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
-        if max(self._logged, default=0) > self._last:  # what was logged had been kept before
-            path = self.reply_path(max(self._logged))
-            raise RunError(f"{path}: is missing, though it was sent; restore it or start a new run")
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Finish what a crash cut short: old replies, and a state that was written and has no reply."""
+        for number in _numbers(self._replies):
+            self._drop(number, 0)
+        for path in self._states.iterdir():
+            if path.name == f"{self._changed:05d}":
+                continue
+            if path.name.isdigit() and int(path.name) in self._logged and int(path.name) > self._last:
+                lost = self.reply_path(int(path.name))
+                raise RunError(f"{lost}: is missing, though it was sent; restore it or start a new run")
+            shutil.rmtree(path)
 
     def reply_path(self, number: int) -> Path:
         """Where the reply to an ask is kept; the message is what comes after the first line."""

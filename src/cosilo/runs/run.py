@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
+from cosilo.clock import Clock, Moment, timeline
 from cosilo.errors import RunError
 from cosilo.runs.files import explained, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
@@ -76,6 +78,20 @@ class Run:
     def asks(self) -> list[dict[str, Any]]:
         """Every completed ask: step, seconds, and of each silo the form of its reply or its failure."""
         return read_lines(self.folder / "asks.jsonl")
+
+    @property
+    def clock(self) -> Clock | None:
+        """What the run's simulated time is told by, if it has a clock."""
+        found = self.about.get("clock")
+        try:
+            return None if found is None else Clock.model_validate(found)
+        except ValidationError:
+            raise RunError(f"{self.folder / 'run.json'}: its clock is damaged; restore it") from None
+
+    def moments(self, clock: Clock | None = None) -> list[Moment]:
+        """Every ask in simulated time, by the run's own clock or by another one; none without a clock."""
+        clock = self.clock if clock is None else clock
+        return [] if clock is None else timeline(self.asks(), clock, self.about["seed"])
 
     def audit(self, silo: str) -> list[dict[str, Any]]:
         """All that left a silo, in order."""
