@@ -225,6 +225,26 @@ def _left(reply: Mapping[str, Any]) -> int:
     return sum(field["bytes"] for field in reply["fields"].values())
 
 
+def judged(moments: Iterable[Moment], stages: Sequence[str]) -> dict[str, float]:
+    """When each stage of a run was judged, in simulated seconds: a point of its time-to-accuracy curve.
+
+    Asks for `evaluate` that follow each other are one stage: its scores, those of its labels, those of the
+    global model. If there are more or fewer of these than stages, nothing can be said.
+
+    >>> asked = ["evaluate", "train", "evaluate", "evaluate"]
+    >>> moments = [Moment(n, step, 0.0, 0.0, 0.0, at=5.0 * n) for n, step in enumerate(asked)]
+    >>> judged(moments, ["local", "federated"])
+    {'local': 0.0, 'federated': 10.0}
+    """
+    ends: list[float] = []
+    before = ""
+    for moment in moments:
+        if moment.step == "evaluate" and before != "evaluate":
+            ends.append(moment.at)
+        before = moment.step
+    return dict(zip(stages, ends, strict=True)) if len(ends) == len(stages) else {}
+
+
 def share_of_budget(moments: Iterable[Moment], budget: float) -> Floats:
     """What share of a time budget T was spent when each ask was completed; above 1 it was too late.
 

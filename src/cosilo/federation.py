@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import cosilo
 from cosilo.boundary import refusals
+from cosilo.clock import FREE, Clock
 from cosilo.coordinator import NotMet, Silos, other_pool
 from cosilo.engines.local import LocalEngine
 from cosilo.errors import ConfigError, CosiloError, DataError
@@ -26,6 +27,7 @@ from cosilo.runs.run import Run, begin, locked, new_folder_name
 from cosilo.silo import Silo
 from cosilo.target import aims
 from cosilo.task import Task
+from cosilo.wording import listing
 
 
 class Federation:
@@ -33,7 +35,8 @@ class Federation:
 
     `quorum` is the fraction of the silos asked that has to answer a step; `timeout` the seconds a silo has
     for it; `workers` the number of processes that share the silos (0: this one does it all). `pool_labels`
-    are the classes of the pool's instances, for methods that need them.
+    are the classes of the pool's instances, for methods that need them. With a `clock` the report tells what
+    the run would have taken in simulated time.
 
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
@@ -63,6 +66,7 @@ class Federation:
         quorum: float = 0.5,
         timeout: float | None = None,
         workers: int = 0,
+        clock: Clock | None = None,
         recipe: Mapping[str, Any] | None = None,
     ) -> None:
         self.silos = [silo.fresh() for silo in silos]
@@ -71,6 +75,7 @@ class Federation:
         self.quorum = quorum
         self.timeout = timeout
         self.workers = workers
+        self.clock = clock
         self._recipe = recipe
         self.pool: Instances | None = None
         self.pool_labels: NDArray[np.str_] | None = None
@@ -100,6 +105,21 @@ class Federation:
             raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
         if self.workers < 0:
             raise ConfigError(f"workers = {self.workers}; wants 0 or more")
+        if self.clock is not None:
+            self._check_clock(self.clock)
+
+    def _check_clock(self, clock: Clock) -> None:
+        """A report must not find out after the run that its clock cannot tell the time."""
+        if clock.down is not None:
+            raise ConfigError("clock.down: a run keeps no log of what the silos are sent; leave it out")
+        if clock.cycles is not None:
+            asked = [name for name in self.method.steps() if name not in FREE and self.method.uses(name)]
+            missing = [name for name in asked if name not in clock.cycles]
+            if missing:
+                raise ConfigError(
+                    f"clock.cycles: has no {listing(missing)}; wants one number for every step of "
+                    f"{self.method.name} that takes time: {listing(asked)}"
+                )
 
     def _use_pool(self, pool: Instances, labels: Any) -> None:
         """Hold the pool, and give it to every silo that brings none itself."""
@@ -162,6 +182,9 @@ class Federation:
         path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
         with locked(path):
             run = begin(path, self.settings(), self._recipe)
+            clock = None if self.clock is None else self.clock.model_dump(mode="json", exclude_unset=True)
+            if run.about.get("clock") != clock:  # it may change: it only tells the time, also of what is past
+                run.mark(run.status, clock=clock)
             events = Events(path / "events.jsonl")
             if run.status == "refused":
                 _start_over(path)

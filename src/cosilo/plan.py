@@ -21,8 +21,8 @@ from cosilo.wording import guess, listing
 #: A method and a seed.
 Cell = tuple[str, int]
 #: Keys that may differ when a comparison goes on: methods are held against each other by their parameters,
-#: the others change how fast a result comes, and not the result.
-_FREE = {"method", "compare", "workers", "timeout", "runs"}
+#: the others change how fast a result comes, or is said to come, and not the result.
+_FREE = {"method", "compare", "workers", "timeout", "runs", "clock"}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from cosilo.clock import Clock
 from cosilo.errors import ConfigError
 from cosilo.split_settings import SPLITS, SplitSettings
 from cosilo.wording import guess, listing
@@ -139,6 +140,7 @@ class Settings(Strict):
     defaults: SiloDefaults = SiloDefaults()
     silo: list[SiloSettings] = []
     simulation: SimulationSettings | None = None
+    clock: Clock | None = None  # what a run would have taken over given links; it changes no result
     compare: dict[str, dict[str, Any]] = {}  # for `cosilo compare`: parameters of one method, by its name
 
     @model_validator(mode="before")

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cosilo.report.facts import gather
+from cosilo.report.page import render
 from cosilo.runs.run import Run
 
 Maker = Callable[..., Run]
@@ -54,6 +57,7 @@ def asks_for(names: list[str]) -> list[dict[str, Any]]:
         {
             "number": number,
             "step": step,
+            "silos": names,
             "seconds": 0.5 * number,
             "arrivals": {name: {"seconds": 0.1 * number, "fields": fields} for name in names},
         }
@@ -205,3 +209,67 @@ def large_result(silos: int, classes: int, rounds: int = 1, seed: int = 0) -> di
             }
         )
     return {"tasks": tasks, "scores": found, "failures": [], "voting": voting}
+
+
+# ---------------------------------------------------------------------- reading pages
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags are balanced and ids unique; keeps what a person would read."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.tags: set[str] = set()
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+        assert not self.open
+        assert len(self.ids) == len(set(self.ids))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        for key, value in attrs:
+            if key == "id":
+                self.ids.append(value)
+            if key in ("href", "src", "xlink:href", "action", "data", "poster", "srcset"):
+                self.targets.append(value)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+    @property
+    def cells(self) -> str:
+        """The same with a space between elements, as between the cells of a table."""
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture
+def reader_of() -> type[Reader]:
+    """Reads a page."""
+    return Reader
+
+
+@pytest.fixture
+def read() -> Callable[[Run], Reader]:
+    """Reads the page of a run."""
+    return lambda run: Reader(render(gather(run)))

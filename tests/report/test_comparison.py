@@ -3,7 +3,7 @@
 import io
 import math
 import re
-from html.parser import HTMLParser
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,8 @@ from cosilo.plan import Plan
 from cosilo.report import write_comparison
 from cosilo.report.averages import Average, average
 from cosilo.report.comparison import render
-from cosilo.report.curves import apart
+from cosilo.report.ends import apart
+from cosilo.report.over_time import over_time
 from cosilo.report.summary import summarise
 from cosilo.report.terminal import table
 from cosilo.report.verdict import notes, verdict
@@ -266,37 +267,6 @@ def test_a_silo_that_fell_out_is_told(comparison):
 # ---------------------------------------------------------------------- the page
 
 
-class Reader(HTMLParser):
-    """Checks that tags are balanced and ids unique; keeps what a person would read."""
-
-    def __init__(self, page):
-        super().__init__(convert_charrefs=True)
-        self.open, self.ids, self.targets, self.tags, self.words = [], [], [], set(), []
-        self.feed(page)
-        self.close()
-        assert not self.open
-        assert len(self.ids) == len(set(self.ids))
-        self.text = " ".join("".join(self.words).split())
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.ids += [value for key, value in attrs if key == "id"]
-        self.targets += [value for key, value in attrs if key in ("href", "src", "xlink:href")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.words.append(data + " ")
-
-
 @pytest.fixture
 def full(comparison):
     """Rounds, a global model, local training, a failure."""
@@ -312,11 +282,11 @@ def full(comparison):
     )
 
 
-def test_the_page_is_whole_and_opens_offline(full):
+def test_the_page_is_whole_and_opens_offline(full, reader_of):
     path = write_comparison(full)
     assert path == full.folder / "comparison.html"
     page = path.read_text("utf-8")
-    reader = Reader(page)
+    reader = reader_of(page)
     assert page.startswith("<!DOCTYPE html>")
     assert "script" not in reader.tags
     assert all(target.startswith("#") for target in reader.targets)
@@ -326,8 +296,8 @@ def test_the_page_is_whole_and_opens_offline(full):
     assert render(full) == page  # and says the same twice
 
 
-def test_the_page_has_every_number(full):
-    text = Reader(render(full)).text
+def test_the_page_has_every_number(full, reader_of):
+    text = reader_of(render(full)).cells
     assert "fedavg 60.0% ± 0.0 57.5% ± 10.6 1.000 ± 0.177 25.0% ± 35.4 55.0% ± 7.1 3 556 B" in text
     assert "fedavg 4 60.00% 65.00% 1.1250 1 of 2 60.00% 556 12.25" in text  # seed by seed
     assert "fedavg 5 60.00% 50.00% 0.8750 0 of 2 50.00% 556 12.25" in text
@@ -338,9 +308,9 @@ def test_the_page_has_every_number(full):
     assert "5 of 6 finished" in text
 
 
-def test_one_seed_has_no_spread_and_one_round_no_curve(comparison):
+def test_one_seed_has_no_spread_and_one_round_no_curve(comparison, reader_of):
     page = render(comparison(cofed=even(0.7), local=[result()]))
-    text = Reader(page).text
+    text = reader_of(page).cells
     assert "±" not in text
     assert "One seed: there is no spread to show." in text
     assert 'id="rounds"' not in page
@@ -361,6 +331,75 @@ def test_the_table_of_a_terminal(full, comparison):
     assert "seed 5 failed" in failed
     assert "60.0% ± 0.0" in local
     assert "joint" not in shown(comparison(cofed=even(0.7)))
+
+
+# ---------------------------------------------------------------------- labels and simulated time
+
+
+def labelled(accuracies, **labels):
+    return result((0.5, 0.5), accuracies, labelling={stage: scores(**one) for stage, one in labels.items()})
+
+
+def test_labelling_is_a_column_where_there_is_some(comparison, reader_of):
+    one = labelled((0.8, 0.6), local={"a": 0.5, "b": 0.5}, federated={"a": 0.9, "b": 0.7})
+    two = labelled((0.8, 0.6), local={"a": 0.5, "b": 0.5}, federated={"a": 0.6, "b": 0.6})
+    made = comparison(compare={"fedfomo": {"rounds": 2}}, fedfomo=[one, two], cofed=even(0.7, 0.7))
+    fedfomo, cofed = summarise(made).rows
+    # 0.8 and 0.6: mean 0.7, their distance / √2.
+    assert (fedfomo.labelling.mean, fedfomo.labelling.std) == pytest.approx((0.7, 0.2 / math.sqrt(2)))
+    assert cofed.labelling is None
+    text = reader_of(render(made)).cells
+    assert "70.0% ± 14.1 2 556 B" in text
+    assert "Labelling accuracy" in text
+    assert "Simulated" not in text
+    screen = io.StringIO()
+    Console(width=150, file=screen).print(table(summarise(made)))
+    assert "70.0% ± 14.1" in screen.getvalue()
+    assert "abelling" not in reader_of(render(comparison(cofed=even(0.7)))).cells
+
+
+def with_clock(made):
+    """The comparison with a clock in its recipe: 100 bytes a second, shared by two silos."""
+    values = {**made.plan.values, "clock": {"up": {"rate": 100.0}}}
+    return replace(made, plan=replace(made.plan, values=values))
+
+
+def test_simulated_time_by_hand(comparison, reader_of):
+    made = with_clock(comparison(cofed=even(0.7, 0.9), local=[result(), result()]))
+    cofed, local = summarise(made).rows
+    # Computing 0.2 + 0.4 + 0.5 s, and 2 · 50 bytes of votes.
+    assert [run.simulated for run in cofed.runs] == pytest.approx([2.1, 2.1])
+    assert [run.time_curve for run in cofed.runs] == [
+        ((pytest.approx(2.1), 0.7),),
+        ((pytest.approx(2.1), 0.9),),
+    ]
+    (mark,) = cofed.time_curve
+    assert (mark.seconds, mark.accuracy.mean) == pytest.approx((2.1, 0.8))
+    assert local.time_curve == ()
+    reader = reader_of(render(made))
+    assert "times" in reader.ids
+    assert "2.1 s ± 0 ms" in reader.cells
+
+
+def test_seeds_that_end_at_other_times_are_held_against_each_other_at_one_time():
+    slow, fast = [(2.0, 0.5), (4.0, 0.75)], [(1.0, 0.25), (3.0, 1.0)]
+    marks = over_time([slow, fast])
+    # At 2 s: 0.5 and 0.25; at 3 s: 0.5 and 1; at 4 s: 0.75 and still 1.
+    assert [mark.seconds for mark in marks] == [2.0, 3.0, 4.0]
+    assert [mark.accuracy.mean for mark in marks] == [0.375, 0.75, 0.875]
+    assert over_time([]) == ()
+
+
+def test_a_run_that_stopped_early_ends_at_its_last_round(comparison):
+    one = result((0.5, 0.3), (0.7, 0.5))
+    one["scores"]["round 2"] = one["scores"]["federated"]
+    one["scores"]["federated"] = one["scores"].pop("federated")  # the same models, judged as the result
+    about = {"labellers": 1, "seconds": 0.0, "labels_moved": 0.0}
+    one["exchange"] = [{"round": number, "uploaded": ["a"], **about} for number in (1, 2)]
+    made = comparison(compare={"dofed_spp": {"rounds": 9}}, dofed_spp=[one])
+    (row,) = summarise(made).rows
+    assert [mark.rounds for mark in row.curve] == [1, 2, 2]
+    assert "goes on at each silo" not in render(made)
 
 
 @pytest.mark.parametrize("methods", [2, 12])

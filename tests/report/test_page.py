@@ -1,7 +1,6 @@
 """The page: whole, safe to open, and saying what has to be said."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import matplotlib
@@ -13,74 +12,26 @@ from cosilo.report import write_report
 from cosilo.report.facts import gather
 from cosilo.report.page import render
 
-VOID = {"meta", "link", "br", "hr", "img", "input"}
-
-
-class Reader(HTMLParser):
-    """Checks that tags are balanced and ids unique; keeps what a person would read."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.targets: list[str] = []
-        self.tags: set[str] = set()
-        self.words: list[str] = []
-        self.feed(page)
-        self.close()
-        assert not self.open
-        assert len(self.ids) == len(set(self.ids))
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        for key, value in attrs:
-            if key == "id":
-                self.ids.append(value)
-            if key in ("href", "src", "xlink:href", "action", "data", "poster", "srcset"):
-                self.targets.append(value)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).split())
-
-
-def read(run) -> Reader:
-    return Reader(render(gather(run)))
-
 
 @pytest.fixture
 def no_figures(monkeypatch):
     """For tests that only read text: figures take most of the time."""
-    monkeypatch.setattr("cosilo.report.page._pictures", lambda facts: {})
+    monkeypatch.setattr("cosilo.report.page.pictures", lambda facts: {})
 
 
-def test_writes_one_whole_file(make):
+def test_writes_one_whole_file(make, reader_of):
     run = make()
     path = write_report(run)
     assert path == run.folder / "report.html"
     assert not list(run.folder.glob("*.part"))
     text = path.read_text("utf-8")
     assert text.startswith("<!DOCTYPE html>")
-    Reader(text)
+    reader_of(text)
 
 
-def test_opens_offline(make):
+def test_opens_offline(make, reader_of):
     page = render(gather(make()))
-    reader = Reader(page)
+    reader = reader_of(page)
     assert "script" not in reader.tags
     assert all(target.startswith(("#", "data:image/png")) for target in reader.targets)
     assert {target[1:] for target in reader.targets if target.startswith("#")} <= set(reader.ids)
@@ -104,7 +55,7 @@ def test_own_matplotlib_settings_change_nothing(make):
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_verdict_has_the_numbers(make, small):
+def test_verdict_has_the_numbers(make, small, read):
     text = read(make()).text
     assert "A mixed result: 1 of 3 silos gained, 1 lost, 1 stayed the same" in text
     assert "mean relative accuracy 1.050 (from 0.900 to 1.250, median 1.000)" in text
@@ -116,14 +67,14 @@ def test_verdict_has_the_numbers(make, small):
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_gains_can_be_read_without_colour(make):
+def test_gains_can_be_read_without_colour(make, read):
     text = read(make()).text
     assert "▼ 0.900" in text
     assert "▲ 1.250" in text
     assert "= 1.000" in text
 
 
-def test_names_are_escaped(make, small):
+def test_names_are_escaped(make, small, reader_of):
     nasty = "<b>cat</b>"
     small["tasks"] = {
         name: [nasty if c == "cat" else c for c in task] for name, task in small["tasks"].items()
@@ -132,7 +83,7 @@ def test_names_are_escaped(make, small):
     small["tasks"]["b"] = ['$x_1$ & "y" id="z"', "eel", "fox\x07\n"]
     small["failures"] = [{"silo": "a", "step": "label", "kind": "error", "text": "<script>alert(1)</script>"}]
     page = render(gather(make(small, recipe={"source": "<i>.toml", "folder": "/", "values": {"<u>": "<s>"}})))
-    reader = Reader(page)
+    reader = reader_of(page)
     assert "<b>cat" not in page
     assert "<script" not in page
     assert not {"script", "i", "u", "s"} & reader.tags
@@ -140,7 +91,7 @@ def test_names_are_escaped(make, small):
     assert '$x_1$ & "y" id="z"' in reader.text
 
 
-def test_private_silos_say_so(make, small):
+def test_private_silos_say_so(make, small, read):
     for found in small["scores"].values():
         del found["a"]
     text = read(make(small)).text
@@ -166,7 +117,7 @@ def test_scores_on_this_machine_do_not_get_into_the_report_of_a_private_silo(mak
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_failures_are_named(make, small, log):
+def test_failures_are_named(make, small, log, read):
     line = "silo 'c': train raised ValueError"
     small["failures"] = [{"silo": "c", "step": "train", "kind": "error", "text": line}]
     for found in small["scores"].values():
@@ -181,7 +132,7 @@ def test_failures_are_named(make, small, log):
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_what_left_is_told(make, log, small):
+def test_what_left_is_told(make, log, small, read):
     text = read(make(models={"a": 40_000, "b": 60_000, "c": 20_000})).text
     assert "All 3 silos together sent 18 messages with 1,668 bytes" in text
     # 120,000 / 1,668 = 71.9
@@ -201,7 +152,7 @@ def test_what_left_is_told(make, log, small):
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_models_that_left_are_not_said_to_have_stayed(make, log):
+def test_models_that_left_are_not_said_to_have_stayed(make, log, read):
     assert "Data and models stayed where they are" in read(make()).text
     log[3] = {**log[3], "fields": {"body": {"kind": "weights", "form": "float32[12]", "bytes": 48}}}
     text = read(make(name="weights", logs={"a": log})).text
@@ -209,17 +160,17 @@ def test_models_that_left_are_not_said_to_have_stayed(make, log):
     assert "what is listed as weights left" in text
 
 
-def test_rounds_multiply_the_model_exchange(make, large):
+def test_rounds_multiply_the_model_exchange(make, large, reader_of):
     method = {"use": "cofed", "alpha": 0.3, "rounds": 3}
     page = render(gather(make(large(4, 6, rounds=3), method=method, models={"silo-001": 1000})))
-    text = Reader(page).text
+    text = reader_of(page).text
     assert "once in each of the 3 rounds would have been 3.0 kB" in text
     assert 'id="stages"' in page
     assert "Round by round" in text
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_local_has_no_gain_to_report(federation, tmp_path: Path):
+def test_local_has_no_gain_to_report(federation, tmp_path: Path, read):
     run = federation(Local()).run(tmp_path / "run")
     text = read(run).text
     assert "Every silo trained alone" in text
@@ -228,9 +179,9 @@ def test_local_has_no_gain_to_report(federation, tmp_path: Path):
     assert "to the coordinator once" not in text
 
 
-def test_a_real_run(federation, tmp_path: Path):
+def test_a_real_run(federation, tmp_path: Path, reader_of):
     run = federation().run(tmp_path / "run")
-    reader = Reader(write_report(run).read_text("utf-8"))
+    reader = reader_of(write_report(run).read_text("utf-8"))
     assert {"silos", "relative", "overlap", "elected", "agreement", "left", "time", "settings"} <= set(
         reader.ids
     )
@@ -240,19 +191,19 @@ def test_a_real_run(federation, tmp_path: Path):
 
 
 @pytest.mark.parametrize(("silos", "classes"), [(2, 2), (13, 26), (100, 100)])
-def test_every_size_is_small_and_whole(make, large, silos, classes):
+def test_every_size_is_small_and_whole(make, large, silos, classes, reader_of):
     page = render(gather(make(large(silos, classes))))
-    reader = Reader(page)
+    reader = reader_of(page)
     assert len(page.encode()) < 500_000
     assert reader.tags >= {"svg", "table"}
 
 
-def test_many_rounds_and_asks(make, large):
+def test_many_rounds_and_asks(make, large, reader_of):
     result = large(5, 40, rounds=200)
     result["asks"] = [{"number": n, "step": "label", "seconds": 0.1, "arrivals": {}} for n in range(1, 800)]
     page = render(gather(make(result, method={"use": "cofed", "rounds": 200})))
     assert len(page.encode()) < 1_000_000
-    assert "The first 500 of 799" in Reader(page).text
+    assert "The first 500 of 799" in reader_of(page).text
 
 
 def test_an_unfinished_run_writes_nothing(make):
@@ -262,7 +213,7 @@ def test_an_unfinished_run_writes_nothing(make):
     assert not (run.folder / "report.html").exists()
 
 
-def test_names_in_other_scripts_do_not_warn(make, small, recwarn):
+def test_names_in_other_scripts_do_not_warn(make, small, recwarn, read):
     small["tasks"]["b"] = ["dog", "eel", "日本語のクラス名"]
     small["voting"][0]["elected"]["日本語のクラス名"] = 3
     assert "日本語のクラス名" in read(make(small)).text

@@ -44,6 +44,7 @@ def federation(values: Mapping[str, Any], source: Source, members: Members | Non
         quorum=settings.quorum,
         timeout=settings.timeout,
         workers=settings.workers,
+        clock=settings.clock,
         recipe={"source": source.name, "folder": str(source.folder.resolve()), "values": values},
     )
 

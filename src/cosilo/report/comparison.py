@@ -1,6 +1,6 @@
 """The page of a comparison: numbers, curves and sentences put into the template."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import cosilo
 from cosilo.compare import Comparison
 from cosilo.report import curves, words
 from cosilo.report.averages import Average, points
-from cosilo.report.page import Picture, environment
+from cosilo.report.page import environment
+from cosilo.report.pictures import Picture
 from cosilo.report.summary import Mark, Row, Summary, summarise
 from cosilo.report.verdict import notes, verdict
 from cosilo.runs.files import write
@@ -53,6 +54,8 @@ def render(comparison: Comparison) -> str:
             odd=any(run.failures or run.scored < run.silos for row in rows for run in row.runs),
             several=len(summary.seeds) > 1,
             has_joint=any(row.joint for row in rows),
+            has_labelling=any(row.labelling for row in rows),
+            has_clock=any(row.simulated for row in rows),
             long=summary.planned > _LONG,
         )
     )
@@ -81,6 +84,8 @@ def _row(row: Row, look: curves.Look, summary: Summary) -> dict[str, Any]:
         "relative": _cell(row.relative, words.ratio),
         "share": _cell(row.share, points, "%"),
         "joint": _cell(row.joint, points, "%"),
+        "labelling": _cell(row.labelling, points, "%"),
+        "simulated": _cell(row.simulated, words.seconds),
         "left": _cell(row.left, words.size),
         "seconds": _cell(row.seconds, words.seconds),
     }
@@ -120,6 +125,18 @@ def _pictures(summary: Summary) -> dict[str, Picture]:
             f"One model over all classes, on the test data of all silos together{_over(summary)}."
             f"{_jumps(drawn)}",
         )
+    looks = curves.colours(summary.rows)
+    timed = [curves.TimeCurve(row.name, looks[row.name], row.time_curve) for row in summary.rows]
+    timed = [one for one in timed if one.marks]
+    if timed:
+        found["times"] = Picture(
+            "Accuracy by simulated time",
+            Markup(curves.by_time("times", timed, summary.baselines)),
+            "What the models reach that are there at a time, mean over the silos: it changes when a round is "
+            f"over{_over(summary)}; a curve begins when there is a score on every seed. Dashed is local "
+            "training, a dotted line carries on the last value. Simulated time is computing and uploading by "
+            "the recipe's clock.",
+        )
     return found
 
 
@@ -149,7 +166,15 @@ def _jumps(drawn: list[curves.Curve]) -> str:
     text = ""
     if any(one.marks[-1].rounds < last for one in drawn):
         text += " A dotted line carries on the last value of a method with fewer rounds."
-    tuned = [one.name for one in drawn if len(one.marks) > 1 and one.marks[-1].rounds == one.marks[-2].rounds]
+    tuned = [one.name for one in drawn if _goes_on(one.marks)]
     if tuned:
         text += f" After its last round {listing(tuned)} goes on at each silo: dotted, straight up or down."
     return text
+
+
+def _goes_on(marks: Sequence[Mark]) -> bool:
+    """Whether something comes after the last round that changes the models."""
+    if len(marks) < 2:
+        return False
+    before, end = marks[-2:]
+    return before.rounds == end.rounds and before.accuracy != end.accuracy

@@ -10,15 +10,20 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from cosilo.clock import Clock
 from cosilo.errors import RunError
+from cosilo.report.exchange import Exchange, exchange
+from cosilo.report.pace import Pace, members, pace
 from cosilo.report.results import Results, results
+from cosilo.report.simulated import Simulated, simulated
+from cosilo.report.targets import Targets, targets
 from cosilo.report.timing import Timing, timing
 from cosilo.report.traffic import Traffic, traffic
 from cosilo.runs.files import read_json
 from cosilo.runs.run import Run
 
 #: What `About` has a place of its own for; every other key of run.json is shown as a setting.
-_KNOWN = {"cosilo", "method", "seed", "silos", "pool", "pool_size", "created", "status"}
+_KNOWN = {"cosilo", "method", "seed", "silos", "pool", "pool_size", "created", "status", "clock", "members"}
 
 
 @dataclass(frozen=True)
@@ -70,18 +75,34 @@ class Facts:
     results: Results
     traffic: Traffic
     timing: Timing
+    targets: Targets
+    exchange: Exchange
+    pace: Pace | None
+    #: The members of every silo that is an institution.
+    members: Mapping[str, tuple[str, ...]]
+    simulated: Simulated | None
 
 
-def gather(run: Run) -> Facts:
-    """Read a finished run; one that is not finished, or not whole, is a RunError."""
+def gather(run: Run, clock: Clock | None = None) -> Facts:
+    """Read a finished run; one that is not finished, or not whole, is a RunError.
+
+    Simulated time is told by `clock`, or by the run's own one.
+    """
     result = run.result
     try:
         about = _about(run)
+        clock = clock or run.clock
+        stages, travelled = tuple(result["scores"]), exchange(result)
         return Facts(
             about,
             results(run, result),
-            traffic(run, result, about.rounds),
+            traffic(run, result, len(travelled.rounds) or about.rounds),
             timing(run.events(), run.asks()),
+            targets(result, run.about["silos"]),
+            travelled,
+            pace(result),
+            members(run.about),
+            None if clock is None else simulated(clock, run.moments(clock), stages),
         )
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise RunError(

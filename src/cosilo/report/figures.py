@@ -1,30 +1,23 @@
-"""The figures: facts in, SVG text out."""
+"""Bars and histograms of one run: facts in, SVG text out."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from cosilo.report.results import Results, Round
-from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, WIDTH, look, new, render
+from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, TALL, look, new, render
 from cosilo.report.timing import Timing
 from cosilo.report.words import seconds, short
 
-#: Up to so many silos a heat map has a number in every cell; up to so many it names them.
-NUMBERED, NAMED = 12, 24
 #: Up to so many bars have a name each.
 MOST_BARS = 25
-#: The height of most figures: next to a heat map, they should not look lost.
-TALL = 350
 
-# It starts at a light blue, so that white is free to mean "nothing to show".
-_SCALE = LinearSegmentedColormap.from_list("blues", ["#e3eef7", "#8dbbdd", "#3d86bf", "#0d4a7c"])
-_BLUES = _SCALE.with_extremes(bad=(1, 1, 1, 0))
+_OFFSET: dict[str, Any] = {"textcoords": "offset points"}
+_STEPS = [1, 2, 5, 10]
 
 
 def relative(results: Results) -> str:
@@ -65,125 +58,6 @@ def relative(results: Results) -> str:
             "relative",
             f"Histogram of the relative accuracy of {spread.silos} silos, mean {spread.mean:.3f}",
         )
-
-
-def stages(results: Results) -> str:
-    """Accuracy after every stage: each silo a thin line, the mean a thick one."""
-    with look():
-        figure = new(TALL)
-        axes = figure.add_subplot()
-        place = {stage: number for number, stage in enumerate(results.stages)}
-        for silo in results.silos:
-            x = [place[stage] for stage in silo.scores]
-            y = [100 * score.accuracy for score in silo.scores.values()]
-            axes.plot(x, y, color=BLUE, alpha=0.3, linewidth=1.2, solid_capstyle="round")
-        means = [100 * mean for mean in results.means.values()]
-        if means:
-            axes.plot(means, color=INK, linewidth=2.5, marker="o", markersize=5)
-            plate = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
-            last = (len(means) - 1, means[-1])
-            below = means[-1] > sum(axes.get_ylim()) / 2
-            where = (0, -20 if below else 9)
-            axes.annotate(f"mean {means[-1]:.1f}%", last, where, ha="right", bbox=plate, **_OFFSET)
-        step = max(1, -(-len(place) // 6))
-        shown = [*range(0, len(place) - 1, step), len(place) - 1]
-        if len(shown) > 2 and shown[-1] - shown[-2] < step:
-            del shown[-2]
-        axes.set_xticks(shown, [results.stages[number] for number in shown])
-        axes.margins(x=0.08)
-        axes.grid(axis="y")
-        axes.set_ylabel("accuracy, %")
-        return render(figure, "stages", f"Accuracy of the silos after {', '.join(results.stages)}")
-
-
-_OFFSET: dict[str, Any] = {"textcoords": "offset points"}
-_STEPS = [1, 2, 5, 10]
-
-
-def overlap(results: Results) -> str:
-    """How many classes each pair of silos shares."""
-    matrix = np.array(results.overlap, dtype=float)
-    names = [silo.name for silo in results.silos]
-    alt = f"Heat map of the number of classes that each pair of {len(names)} silos shares"
-    return _heat_map("overlap", alt, matrix, names, "{:.0f}", "shared classes", top=None)
-
-
-def agreement(round_: Round, numbers: dict[str, int]) -> str:
-    """How often each pair of silos gave the same label; `numbers` are the places of the silos in tables."""
-    matrix = np.array([[np.nan if v is None else v for v in row] for row in round_.agreement], dtype=float)
-    alt = f"Heat map of the share of pool labels on which each pair of {len(matrix)} silos agrees"
-    names = list(round_.voters)
-    places = [numbers[name] for name in names]
-    return _heat_map("agreement", alt, matrix, names, "{:.2f}", "agreement", top=1.0, places=places)
-
-
-def _heat_map(
-    name: str,
-    alt: str,
-    matrix: NDArray[np.float64],
-    names: Sequence[str],
-    form: str,
-    label: str,
-    top: float | None,
-    places: Sequence[int] | None = None,
-) -> str:
-    count = len(names)
-    with look():
-        # A few silos do not need large cells; many need all the width there is.
-        figure = new(min(WIDTH + 60, 120 + 75 * count))
-        axes = figure.add_subplot()
-        # An image of one pixel per cell: as small for a hundred silos as for ten.
-        picture = axes.imshow(matrix, cmap=_BLUES, vmin=0, vmax=top, interpolation="none")
-        axes.spines[:].set_visible(False)
-        if count <= NAMED:
-            _names(axes, [short(one, 16) for one in names])
-        else:
-            _numbers(axes, list(places or range(1, count + 1)))
-        if count <= NUMBERED:
-            for (row, column), value in np.ndenumerate(matrix):
-                if not np.isnan(value):
-                    text = form.format(value).removeprefix("0") if top else form.format(value)
-                    colour = _readable_on(picture.to_rgba(np.array(value)))
-                    axes.text(column, row, text, ha="center", va="center", color=colour, size=11.5)
-        else:
-            bar = figure.colorbar(picture, ax=axes, shrink=0.62, pad=0.02, aspect=25)
-            bar.outline.set_visible(False)
-            bar.ax.yaxis.set_major_locator(MaxNLocator(5, integer=top is None))
-            bar.ax.tick_params(right=False)
-            bar.set_label(label)
-        return render(figure, name, alt, crop=True)
-
-
-def _readable_on(colour: Any) -> str:
-    """White or ink, whichever has more contrast with a colour (WCAG's relative luminance)."""
-    rgb = np.array(colour[:3])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    luminance = float(linear @ [0.2126, 0.7152, 0.0722])
-    ink = 0.022  # the luminance of INK
-    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / (ink + 0.05) else INK
-
-
-def _names(axes: Axes, names: Sequence[str]) -> None:
-    at = range(len(names))
-    axes.set_yticks(at, names)
-    slanted = len(names) <= NUMBERED
-    axes.set_xticks(at, names)
-    for text in axes.get_xticklabels():
-        text.set(rotation=45 if slanted else 90, rotation_mode="anchor")
-        text.set(horizontalalignment="right", verticalalignment="top" if slanted else "center")
-    # White lines between the cells.
-    edges = np.arange(len(names) - 1) + 0.5
-    axes.hlines(edges, -0.5, len(names) - 0.5, color="white", linewidth=2)
-    axes.vlines(edges, -0.5, len(names) - 0.5, color="white", linewidth=2)
-
-
-def _numbers(axes: Axes, places: Sequence[int]) -> None:
-    step = 10 if len(places) <= 120 else 50 if len(places) <= 600 else 100
-    at = [number for number, place in enumerate(places) if place == 1 or place % step == 0]
-    labels = [str(places[number]) for number in at]
-    axes.set_xticks(at, labels)
-    axes.set_yticks(at, labels)
-    axes.set_xlabel("number of the silo in the table")
 
 
 def elected(rounds: Sequence[Round]) -> str:

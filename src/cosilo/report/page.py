@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cosilo.report import figures, words
+from cosilo.report import words
 from cosilo.report.facts import Facts, gather
+from cosilo.report.heat import NAMED
+from cosilo.report.pictures import pictures
 from cosilo.report.results import SiloResult
 from cosilo.runs.files import write
 from cosilo.runs.run import Run
@@ -24,15 +25,6 @@ _LONG = 30
 _MOST_CELLS = 5000
 #: With more fields than this the table of bytes has one column per kind.
 _MOST_FIELDS = 9
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure with its sentence on how to read it."""
-
-    title: str
-    svg: Markup
-    caption: str
 
 
 def write_report(run: Run) -> Path:
@@ -85,13 +77,21 @@ def render(facts: Facts) -> str:
             exchange=words.exchange(facts.traffic),
             rows=_rows(facts),
             scale=_scale(facts),
-            pictures=_pictures(facts),
+            pictures=pictures(facts),
+            targets=facts.targets,
+            labelled=facts.targets.shown,
+            travels=facts.exchange,
+            members=facts.members,
+            simulated=facts.simulated,
+            clock=list(words.dotted(facts.simulated.clock.model_dump(mode="json", exclude_unset=True)))
+            if facts.simulated
+            else [],
             classes=_classes(facts),
             sent=_sent(facts),
             recipe=list(words.dotted(facts.about.recipe.values)) if facts.about.recipe else [],
             federated="federated" in facts.results.stages,
             long=len(facts.results.silos) > _LONG,
-            numbered=len(facts.results.silos) > figures.NAMED,
+            numbered=len(facts.results.silos) > NAMED,
             abstained=any(silo.abstained for silo in facts.results.silos),
         )
     )
@@ -133,6 +133,12 @@ def _rows(facts: Facts) -> list[dict[str, Any]]:
                 "instances": some.instances if some else None,
                 "local": words.percent(local.accuracy) if local else _missing(silo),
                 "federated": words.percent(federated.accuracy) if federated else _missing(silo),
+                "wanted": facts.targets.wanted.get(silo.name, ()),
+                "labelling": {
+                    stage: words.percent(score.accuracy)
+                    for stage in facts.targets.stages
+                    if (score := facts.targets.score(silo.name, stage))
+                },
                 "trend": _trend(silo),
                 "bar": bar,
                 "failures": Counter(silo.failures).items(),
@@ -157,68 +163,7 @@ def _scale(facts: Facts) -> tuple[float, float]:
     return (int(10 * min(scores, default=0) - 1e-9) / 10, 1.0) if scores and min(scores) < 1 else (0.9, 1.0)
 
 
-# ---------------------------------------------------------------------- figures with captions
-
-
-def _pictures(facts: Facts) -> dict[str, Picture]:
-    results, timing = facts.results, facts.timing
-    found = {}
-    if results.spread:
-        found["relative"] = Picture(
-            "Relative accuracy",
-            Markup(figures.relative(results)),
-            "Each bar counts silos; bars to the right of the solid line at 1 kept or gained accuracy (blue), "
-            "bars to the left lost some (orange); the dashed line is the mean.",
-        )
-    if len(results.stages) > 2 and any(silo.scores for silo in results.silos):
-        found["stages"] = Picture(
-            "Accuracy by round",
-            Markup(figures.stages(results)),
-            "Each thin line is a silo, the thick line the mean of the "
-            f"{words.plural(results.compared, 'silo')} with a score after every round; where it is flat, "
-            "more rounds change nothing.",
-        )
-    found["overlap"] = Picture(
-        "Overlap of tasks",
-        Markup(figures.overlap(results)),
-        "A cell counts the classes that the silo of its row and the silo of its column share, darker for "
-        "more; on the diagonal are a silo's own classes.",
-    )
-    if results.rounds:
-        found |= _voting(facts)
-    if timing.asks:
-        many = len(timing.asks) > figures.MOST_BARS
-        found["timeline"] = Picture(
-            "On the clock",
-            Markup(figures.timeline(timing)),
-            "Each bar adds up all asks for one step, until the last silo had answered."
-            if many
-            else "Each bar is one ask, from when it went out until the last silo had answered; between bars "
-            "the coordinator works alone; the dashed line is the end of the run.",
-        )
-    return found
-
-
-def _voting(facts: Facts) -> dict[str, Picture]:
-    rounds, silos = facts.results.rounds, facts.results.silos
-    numbers = {silo.name: number for number, silo in enumerate(silos, start=1)}
-    several = len(rounds) > 1
-    many = len(rounds[-1].elected) > figures.MOST_BARS
-    caption = (
-        f"A bar is the number of pool instances that the silos elected to one class"
-        f"{' in the last round' if several else ''}, before each silo loses those that contradict each other "
-        f"within its own classes{'; the circles are the first round' if several and not many else ''}."
-    )
-    found = {"elected": Picture("Pseudo-labels by class", Markup(figures.elected(rounds)), caption)}
-    if rounds[-1].voters:
-        found["agreement"] = Picture(
-            "Agreement between silos",
-            Markup(figures.agreement(rounds[-1], numbers)),
-            "Of the pool instances that both silos put into classes both have, the share they put into the "
-            f"same one{' (last round)' if several else ''}; blank where there is none to compare, and 1 by "
-            "definition if they share a single class.",
-        )
-    return found
+# ---------------------------------------------------------------------- votes
 
 
 def _classes(facts: Facts) -> dict[str, Any]:

@@ -135,6 +135,8 @@ class Results:
     overlap: tuple[tuple[int, ...], ...]
     rounds: tuple[Round, ...]
     failures: tuple[Failed, ...]
+    #: Accuracy by stage of the one global network, on the test data of all silos together.
+    joint: Mapping[str, float]
 
 
 def results(run: Run, result: Mapping[str, Any]) -> Results:
@@ -175,6 +177,7 @@ def results(run: Run, result: Mapping[str, Any]) -> Results:
         overlap=_overlap(list(tasks.values()), vocabulary),
         rounds=rounds,
         failures=failures,
+        joint={stage: float(score["accuracy"]) for stage, score in result.get("joint", {}).items()},
     )
 
 

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cosilo.clock import Clock
 from cosilo.compare import Comparison
 from cosilo.report.averages import Average, average
 from cosilo.report.facts import Facts, gather
+from cosilo.report.over_time import TimeMark, over_time
 from cosilo.runs.run import Run
 
 
@@ -38,6 +40,8 @@ class Numbers:
     compared: int
     #: The one global model over all classes, on the test data of all silos together.
     joint: float | None
+    #: Of the unlabelled target points, the share that has the right label: mean over silos.
+    labelling: float | None
     #: Bytes that left a silo, mean over silos.
     left: float
     seconds: float
@@ -49,6 +53,9 @@ class Numbers:
     baseline: Mapping[str, float]
     curve: tuple[Point, ...]
     joint_curve: tuple[Point, ...]
+    #: Seconds by the comparison's clock; and seconds with the accuracy that was then reached.
+    simulated: float | None
+    time_curve: tuple[tuple[float, float], ...]
 
     @property
     def share(self) -> float | None:
@@ -112,6 +119,16 @@ class Row:
         return average(run.joint for run in self.runs)
 
     @property
+    def labelling(self) -> Average | None:
+        """The share of target points with the right label, at the end."""
+        return average(run.labelling for run in self.runs)
+
+    @property
+    def simulated(self) -> Average | None:
+        """Simulated seconds of the whole run."""
+        return average(run.simulated for run in self.runs)
+
+    @property
     def left(self) -> Average | None:
         """Bytes that left a silo."""
         return average(run.left for run in self.runs)
@@ -130,6 +147,11 @@ class Row:
     def joint_curve(self) -> tuple[Mark, ...]:
         """Accuracy of the global model by round."""
         return _marks([run.joint_curve for run in self.runs])
+
+    @property
+    def time_curve(self) -> tuple[TimeMark, ...]:
+        """Accuracy by simulated time."""
+        return over_time([run.time_curve for run in self.runs if run.time_curve])
 
 
 @dataclass(frozen=True)
@@ -166,16 +188,21 @@ def summarise(comparison: Comparison) -> Summary:
         runs = [comparison.runs.get((name, seed)) for seed in plan.seeds]
         failed = {cell[1]: failure.text for cell, failure in comparison.failures.items() if cell[0] == name}
         rows.append(
-            Row(name, method.model_dump(mode="json"), tuple(numbers(run) for run in runs if run), failed)
+            Row(name, method.model_dump(mode="json"), _all_numbers(runs, plan.settings.clock), failed)
         )
     return Summary(plan.seeds, tuple(rows), baselines(rows))
 
 
-def numbers(run: Run) -> Numbers:
-    """What one run comes to."""
-    facts = gather(run)
+def _all_numbers(runs: Sequence[Run | None], clock: Clock | None) -> tuple[Numbers, ...]:
+    return tuple(numbers(run, clock) for run in runs if run)
+
+
+def numbers(run: Run, clock: Clock | None = None) -> Numbers:
+    """What one run comes to; all runs of a comparison are on the clock of its recipe."""
+    facts = gather(run, clock)
     results, spread = facts.results, facts.results.spread
-    joint = {stage: float(score["accuracy"]) for stage, score in run.result.get("joint", {}).items()}
+    joint, labels = results.joint, facts.targets.means
+    told = facts.simulated if clock is not None else None
     return Numbers(
         seed=facts.about.seed,
         local=results.means.get("local"),
@@ -184,6 +211,7 @@ def numbers(run: Run) -> Numbers:
         gained=spread.gained if spread else 0,
         compared=spread.silos if spread else 0,
         joint=list(joint.values())[-1] if joint else None,
+        labelling=list(labels.values())[-1] if labels else None,
         left=facts.traffic.total / len(facts.traffic.silos),
         seconds=facts.timing.wall,
         silos=len(results.silos),
@@ -192,6 +220,8 @@ def numbers(run: Run) -> Numbers:
         baseline=run.scores("local"),
         curve=_curve(facts, results.means),
         joint_curve=_curve(facts, joint),
+        simulated=told.total if told else None,
+        time_curve=told.curve(results.means) if told else (),
     )
 
 
@@ -200,7 +230,8 @@ def _curve(facts: Facts, scores: Mapping[str, float]) -> tuple[Point, ...]:
     numbered = {
         stage: int(found[1]) for stage in scores if (found := re.fullmatch(r"round (\d+)", stage)) is not None
     }
-    end = facts.about.parameters.get("rounds")
+    done = facts.exchange.rounds  # a method that knows when to stop may have had fewer than it was given
+    end = done[-1].round if done else facts.about.parameters.get("rounds")
     if not isinstance(end, int):
         end = max(numbered.values(), default=0) + 1
     return tuple(

@@ -18,6 +18,8 @@ INK, SOFT, LINE = "#1f2933", "#5b6773", "#d5dbe1"
 #: Units of a figure's own coordinates: half a page on a desktop, a whole one on a phone, so that 12.5 units
 #: of type are at least 10 pixels everywhere.
 WIDTH = 420
+#: The height of most figures: next to a heat map, they should not look lost.
+TALL = 350
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",

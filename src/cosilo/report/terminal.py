@@ -8,12 +8,15 @@ from cosilo.report.words import seconds, size
 
 
 def table(summary: Summary) -> Table:
-    """One row for each method; a column for the global model only if some method has one."""
+    """One row for each method; columns for labelling and the global model only if some method has them."""
     joint = ["joint\naccuracy"] if any(row.joint for row in summary.rows) else []
-    names = ["federated\naccuracy", "relative\naccuracy", *joint, "left\na silo", "time of\na run"]
+    labels = ["labelling\naccuracy"] if any(row.labelling for row in summary.rows) else []
+    names = ["federated\naccuracy", "relative\naccuracy", *labels, *joint, "left\na silo", "time of\na run"]
     found = Table(Column("method", no_wrap=True), *[Column(name, justify="right") for name in names])
     for row in summary.rows:
         cells = [row.accuracy.percent if row.accuracy else "–", row.relative.ratio if row.relative else "–"]
+        if labels:
+            cells.append(row.labelling.percent if row.labelling else "–")
         if joint:
             cells.append(row.joint.percent if row.joint else "–")
         cells.append(size(row.left.mean) if row.left else "–")

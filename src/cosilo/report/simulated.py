@@ -1,0 +1,49 @@
+"""Simulated time: when which accuracy was reached over the links of a clock."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cosilo.clock import FREE, Clock, Moment, judged
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A run on its clock."""
+
+    clock: Clock
+    #: Seconds of the whole run, and what they are made of.
+    total: float
+    compute: float
+    upload: float
+    #: By step, of those that take time: how often it was asked for, seconds of computing, of uploading.
+    steps: Mapping[str, tuple[int, float, float]]
+    #: When each stage was judged, in seconds; empty if that is not known.
+    at: Mapping[str, float]
+
+    def curve(self, accuracies: Mapping[str, float]) -> tuple[tuple[float, float], ...]:
+        """Seconds and accuracy after every stage; local training is no point of it, but what it is held to.
+
+        >>> clock = Clock.model_validate({"up": {"rate": 1.0}})
+        >>> found = Simulated(clock, 9.0, 9.0, 0.0, {}, {"local": 0.0, "federated": 9.0})
+        >>> found.curve({"local": 0.5, "federated": 0.75})
+        ((9.0, 0.75),)
+        """
+        there = [stage for stage in accuracies if stage != "local" and stage in self.at]
+        return tuple((self.at[stage], accuracies[stage]) for stage in there)
+
+
+def simulated(clock: Clock, moments: Sequence[Moment], stages: Sequence[str]) -> Simulated:
+    """Add up the moments of a run."""
+    steps: dict[str, tuple[int, float, float]] = {}
+    for moment in moments:
+        if moment.step not in FREE:
+            count, compute, upload = steps.get(moment.step, (0, 0.0, 0.0))
+            steps[moment.step] = (count + 1, compute + moment.compute, upload + moment.upload)
+    return Simulated(
+        clock=clock,
+        total=moments[-1].at if moments else 0.0,
+        compute=sum(moment.compute for moment in moments),
+        upload=sum(moment.upload for moment in moments),
+        steps=steps,
+        at=judged(moments, stages),
+    )
