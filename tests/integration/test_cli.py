@@ -178,8 +178,9 @@ def wait_for(condition, seconds=60):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_in_the_middle_and_resumed(folder, how):
-    subprocess.run([COSILO, "run", "recipe.toml", "--dir", "whole"], check=True, capture_output=True)
-    command = [COSILO, "run", "recipe.toml", "--dir", "cut", "--set", "workers=2"]
+    run = [COSILO, "run", "recipe.toml", "--set", "method.rounds=15"]  # long enough to be caught on the way
+    subprocess.run([*run, "--dir", "whole"], check=True, capture_output=True)
+    command = [*run, "--dir", "cut", "--set", "workers=2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     wait_for((folder / "cut/journal/00002-train").exists)
     process.send_signal(how)

@@ -494,4 +494,5 @@ def test_a_recipe_runs_and_makes_a_report(command, tmp_path):
     assert code == 0
     assert "fedmd" in output
     assert list(Run(tmp_path / "run").result["scores"]) == ["local", "round 0", "round 1", "federated"]
-    assert "scores per pool instance and class" in (tmp_path / "run/report.html").read_text()
+    page = (tmp_path / "run/report.html").read_text()
+    assert "scores for each instance drawn from the pool, by class" in page
