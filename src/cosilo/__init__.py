@@ -3,11 +3,13 @@
 __version__ = "0.1.0"
 
 from cosilo.federation import Federation
+from cosilo.institution import Institution
 from cosilo.methods import (
     FML,
     METHODS,
     CoFED,
     DoFedSPP,
+    FedAdp,
     FedAvg,
     FedBE,
     FedFomo,
@@ -15,6 +17,7 @@ from cosilo.methods import (
     FedProx,
     Local,
     PersonalisedFedAvg,
+    Tempo,
 )
 from cosilo.runs.run import Run
 from cosilo.silo import Silo
@@ -26,16 +29,19 @@ __all__ = [
     "METHODS",
     "CoFED",
     "DoFedSPP",
+    "FedAdp",
     "FedAvg",
     "FedBE",
     "FedFomo",
     "FedMD",
     "FedProx",
     "Federation",
+    "Institution",
     "Local",
     "PersonalisedFedAvg",
     "Run",
     "Silo",
     "Target",
     "Task",
+    "Tempo",
 ]

@@ -2,7 +2,7 @@
 
 import traceback
 import warnings
-from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,9 +12,9 @@ import numpy as np
 from cosilo.errors import CosiloError, LearnerError, Refused, RunError
 from cosilo.message import Message, check, decode, encode
 from cosilo.methods.base import Method, Step
+from cosilo.participant import Participant, refusals
 from cosilo.runs.journal import Failure
 from cosilo.runs.record import Record, describe
-from cosilo.silo import Silo
 
 
 @dataclass(frozen=True)
@@ -33,28 +33,33 @@ def seed_for(seed: int, name: str, number: int) -> int:
     return int(sequence.generate_state(1)[0])
 
 
-def refusals(silo: Silo, method: str, needs: Mapping[str, str]) -> list[str]:
-    """One line for each kind that is needed and that the silo's policy does not allow."""
-    return [
-        f"silo {silo.name!r}: does not share {kind!r}, which {method} needs ({reason}); "
-        f"it shares {sorted(silo.shares)}: add {kind!r} there to allow it"
-        for kind, reason in needs.items()
-        if kind != "task" and kind not in silo.shares
-    ]
-
-
 class Boundary:
-    """What stands between a silo and whoever asks: policy, declared fields, record, audit log."""
+    """What stands between a silo and whoever asks: policy, declared fields, record, audit log.
 
-    def __init__(self, silo: Silo, method: Method, seed: int, folder: Path) -> None:
+    `within` is the institution whose member the silo is, if it is one. A member's seeds are made of both
+    names, and between its steps only its data stays in memory: there may be hundreds.
+    """
+
+    def __init__(
+        self, silo: Participant, method: Method, seed: int, folder: Path, within: str | None = None
+    ) -> None:
         self.silo = silo
         self.method = method
         self._seed = seed
+        self._path = silo.name if within is None else f"{within}/{silo.name}"
         self._steps = method.steps()
         self._record = Record(folder)
         self._record.same_data(silo)
-        silo.data.split(seed_for(seed, silo.name, 0))
-        self._record.restore(silo)
+        silo.seed = seed_for(seed, self._path, 0)
+        silo.open(method, seed, self._record)
+        #: A member's learner before any training, which takes no space to speak of.
+        self._untrained = None if within is None else silo.learner
+        if self._untrained is None:
+            self._record.restore(silo)
+
+    def close(self) -> None:
+        """Let go of what the silo opened."""
+        self.silo.close()
 
     def answer(self, ask: Ask) -> bytes | Failure:
         """Do the step, or say in one line why not; what leaves is logged before it leaves."""
@@ -71,6 +76,20 @@ class Boundary:
             raise  # the silo's own disk fails: nobody can go on from here
         except Exception as error:
             return self._fail(ask, error)
+        finally:
+            self._release()
+
+    def _recall(self, step: str) -> None:
+        """Bring a member back from its record, with its model if the step may need it."""
+        if self._untrained is not None:
+            self.silo.learner = deepcopy(self._untrained)
+            self._record.restore(self.silo, model=step not in ("hello", "wants", "evaluate"))
+
+    def _release(self) -> None:
+        """Let go of all that a member has learnt and noted; its record has it."""
+        if self._untrained is not None:
+            self.silo.learner = self._untrained
+            self.silo.forget()
 
     def kept(self, number: int) -> Path:
         """The file that ends with the reply to an ask, as it was sent."""
@@ -78,10 +97,11 @@ class Boundary:
 
     def _compute(self, ask: Ask) -> Message:
         step = self._allowed(ask.step)
-        self.silo.seed = seed_for(self._seed, self.silo.name, ask.number)
+        self._recall(ask.step)
+        self.silo.seed = seed_for(self._seed, self._path, ask.number)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            message = step.run(self.method, self.silo, **decode(ask.body)) or {}
+            message = self.silo.carry_out(self.method, step, decode(ask.body), ask.number) or {}
         for warning in caught:
             text = str(warning.message).strip()
             self._record.log(f"ask {ask.number} ({ask.step}): {warning.category.__name__}: {text}")
@@ -113,7 +133,8 @@ class Boundary:
             text = f"{prefix}: {text}"
         kinds: dict[type[Exception], str] = {Refused: "refused", LearnerError: "learner"}
         self._record.audit_failure(ask.number, ask.step, text)
-        self._record.restore(self.silo)
+        if self._untrained is None:
+            self._record.restore(self.silo)
         return Failure(kinds.get(type(error), "error"), text)
 
 

@@ -15,6 +15,7 @@ from cosilo.compare import Comparison, carry_out, default_folder, opened, plan_f
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.labels import first_labels, known_ending, per_class, read_labels, write_labels
 from cosilo.methods import METHODS
+from cosilo.overview import overview
 from cosilo.plan import Plan, has_plan, read_plan
 from cosilo.runs.run import Run, new_folder_name, runs_in
 
@@ -96,13 +97,7 @@ def check(file: RecipeFile, set_: Sets = None) -> None:
     problems = federation.check()
     if problems:
         raise ConfigError("\n".join(problems))
-    table = Table("silo", "instances", "task", "learner", "shares", title=str(file))
-    for silo in federation.silos:
-        classes = ", ".join(silo.task.classes)
-        if silo.data.target is not None:
-            classes += f"; wants {', '.join(silo.wanted.classes)}"
-        table.add_row(silo.name, str(silo.size), classes, silo.learner.name, ", ".join(sorted(silo.shares)))
-    out.print(table)
+    out.print(overview(federation, str(file)))
     labelled = "not labelled" if federation.pool_labels is None else "labelled"
     pool = "none" if federation.pool is None else f"{len(federation.pool)} instances, {labelled}"
     out.print(f"method {federation.method.name}; pool {pool}, fingerprint {federation.pool_fingerprint}")

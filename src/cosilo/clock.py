@@ -106,7 +106,8 @@ class Link(BaseModel):
 class Clock(BaseModel):
     """What takes how long: links up and down, and computing.
 
-    `down = None`: what the coordinator sends takes no time, as in the paper. Computing is what the silos
+    `down = None`: what the coordinator sends takes no time, as in the paper. `inside` is the link between
+    institutions and their members, whose messages take no time without one. Computing is what the silos
     `measured`, times `speed` (simulated seconds per measured second), or a number of `cycles` by step on
     processors of `cycles_per_second`, the same at every silo (eq. 7: I·C·D / f).
 
@@ -118,6 +119,7 @@ class Clock(BaseModel):
 
     up: Link
     down: Link | None = None
+    inside: Link | None = None
     compute: Literal["measured", "cycles"] = "measured"
     speed: Positive = 1.0
     cycles_per_second: Positive | None = None

@@ -141,7 +141,7 @@ def _problems(plan: Plan, seed: int, folder: Path) -> list[str]:
                 begin(path, federation.settings(), None)  # raises if that is another run
                 for silo in federation.silos:
                     known = path / "silos" / silo.name / "data.json"
-                    if known.exists() and read_json(known) != {"fingerprint": silo.data.fingerprint()}:
+                    if known.exists() and read_json(known) != {"fingerprint": silo.fingerprint()}:
                         problems.append(
                             f"{path}: silo {silo.name!r}: its data is not what it was when the run began; "
                             "put it back or choose another directory"

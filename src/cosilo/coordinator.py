@@ -23,8 +23,14 @@ class NotMet(RunError):
     """These silos and this method do not go together; one line for each reason. Nothing was computed."""
 
 
+class TooFew(RunError):
+    """Fewer silos than the quorum answered a step."""
+
+
 class Silos:
     """All silos, as a method sees them: names, tasks, and something to ask.
+
+    `within` is the institution whose members they are; None at the server.
 
     Every completed ask is journalled. When a run is resumed the method starts from the top and asks again:
     journalled asks answer from disk, the first unfinished one goes out.
@@ -41,8 +47,10 @@ class Silos:
         seed: int = 0,
         quorum: float = 0.5,
         timeout: float | None = None,
+        within: str | None = None,
     ) -> None:
         self.names = list(names)
+        self.within = within
         #: The coordinator's own source of chance: a method that draws from it can be replayed.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._steps = method.steps()
@@ -129,7 +137,8 @@ class Silos:
         else than the step declares, or that `valid(name, reply)` raises BadMessage for, is in `failures`;
         if fewer than the fraction `quorum` of those asked are left, the run stops, and can be resumed.
         """
-        names = self.names if to is None else [name for name in self.names if name in set(to)]
+        wanted = set(self.names if to is None else to)
+        names = [name for name in self.names if name in wanted]
         self._number += 1
         entry = self._journal.entry(self._number, step, names)
         if not entry.done:
@@ -161,7 +170,7 @@ class Silos:
             else:
                 missing.append(name)
         self._events.add("ask", ask=entry.number, step=entry.step, silos=missing)
-        with bar(entry.step, len(missing)) as advance:
+        with bar(entry.step, len(missing), shown=self.within is None) as advance:
             for answer in self._engine.call(entry.number, entry.step, missing, body, timeout):
                 self._receive(entry, declared, answer, valid)
                 advance()
@@ -200,10 +209,15 @@ class Silos:
             self.failed = dict(entry.failures)
             if entry.step == "hello":
                 raise NotMet(reasons)
-            raise RunError(
+            raise TooFew(
                 f"step {entry.step!r}: {len(entry.arrivals)} of {len(entry.silos)} silos answered, "
                 f"the quorum is {needed}:\n{reasons}"
             )
+
+    def offering(self, kind: str, among: Iterable[str] | None = None) -> list[str]:
+        """Who can and will share something of a kind."""
+        names = self.names if among is None else among
+        return [name for name in names if kind in self._offers.get(name, ())]
 
     def evaluate(self, stage: str, to: Iterable[str]) -> None:
         """Collect the scores that silos took after `stage`, from those that share metrics.
@@ -211,10 +225,9 @@ class Silos:
         Where the truth about unlabelled target points is known, how good their labels are is asked too.
         """
         names = list(to)
-        willing = [name for name in names if "metrics" in self._offers.get(name, ())]
-        scores = self.ask("evaluate", {"stage": stage}, to=willing, quorum=0.0)
+        scores = self.ask("evaluate", {"stage": stage}, to=self.offering("metrics", names), quorum=0.0)
         self.findings["scores"][stage] = {name: dict(reply) for name, reply in scores.items()}
-        willing = [name for name in names if "labelling" in self._offers.get(name, ())]
+        willing = self.offering("labelling", names)
         if willing:
             scores = self.ask("evaluate", {"stage": labelling(stage)}, to=willing, quorum=0.0)
             found = self.findings.setdefault("labelling", {})
@@ -222,14 +235,19 @@ class Silos:
 
     def evaluate_jointly(self, stage: str, to: Iterable[str]) -> None:
         """Collect the scores of the global model among all classes: its accuracy on the joint test set."""
-        willing = [name for name in to if "metrics" in self._offers.get(name, ())]
-        replies = self.ask("evaluate", {"stage": joint(stage)}, to=willing, quorum=0.0)
+        found = self.joint_score(joint(stage), to)
+        if found is not None:
+            self.findings.setdefault("joint", {})[stage] = found
+
+    def joint_score(self, stage: str, to: Iterable[str] | None = None) -> dict[str, Any] | None:
+        """The accuracy on all test instances together of those that share it; None if nobody does."""
+        replies = self.ask("evaluate", {"stage": stage}, to=self.offering("metrics", to), quorum=0.0)
         scores: list[Any] = list(replies.values())
         instances = sum(score["instances"] for score in scores)
-        if instances:
-            accuracy = sum(score["accuracy"] * score["instances"] for score in scores) / instances
-            found = {"accuracy": accuracy, "instances": instances}
-            self.findings.setdefault("joint", {})[stage] = found
+        if not instances:
+            return None
+        accuracy = sum(score["accuracy"] * score["instances"] for score in scores) / instances
+        return {"accuracy": accuracy, "instances": instances}
 
     def mark(self, **state: Value) -> None:
         """Keep the state at the end of a round: a resumed run goes on from here (`marked`).
@@ -238,6 +256,11 @@ class Silos:
         """
         rng: dict[str, Any] = dict(self.rng.bit_generator.state)
         self._journal.mark(Mark(self._number, state, self.findings, rng))
+
+    def go_on_from(self, number: int) -> None:
+        """The next ask is the one after this; those up to here will not be replayed."""
+        self._number = number
+        self._journal.drop(number)
 
     @property
     def marked(self) -> Message | None:

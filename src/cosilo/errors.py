@@ -27,3 +27,7 @@ class BadMessage(CosiloError):
 
 class RunError(CosiloError):
     """A run cannot go on; what was completed is kept and `resume` continues it."""
+
+
+class MembersError(CosiloError):
+    """Members of an institution could not do a step; who and why is for the institution's owner only."""

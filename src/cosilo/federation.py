@@ -1,7 +1,6 @@
 """A federation: silos, a pool and a method; run it and get better models."""
 
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cosilo
-from cosilo.boundary import refusals
 from cosilo.clock import FREE, Clock
 from cosilo.coordinator import NotMet, Silos, other_pool
 from cosilo.engines.local import LocalEngine
 from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.instances import Instances, as_instances, fingerprint
+from cosilo.institution import Institution
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
+from cosilo.participant import different_names, quorum_in_range
 from cosilo.pool_labels import as_pool_labels
 from cosilo.runs.events import Events
 from cosilo.runs.files import write_json
@@ -31,7 +31,7 @@ from cosilo.wording import listing
 
 
 class Federation:
-    """Silos that learn together.
+    """Silos that learn together; some may be institutions, which have members.
 
     `quorum` is the fraction of the silos asked that has to answer a step; `timeout` the seconds a silo has
     for it; `workers` the number of processes that share the silos (0: this one does it all). `pool_labels`
@@ -57,7 +57,7 @@ class Federation:
 
     def __init__(
         self,
-        silos: Iterable[Silo],
+        silos: Iterable[Silo | Institution],
         pool: Any = None,
         method: Method | None = None,
         *,
@@ -96,11 +96,8 @@ class Federation:
     def _check_settings(self) -> None:
         if not self.silos:
             raise ConfigError("a federation needs silos; got none")
-        name, times = Counter(silo.name.lower() for silo in self.silos).most_common(1)[0]
-        if times > 1:
-            raise ConfigError(f"{times} silos are called {name!r}; give each a name of its own")
-        if not 0 <= self.quorum <= 1:
-            raise ConfigError(f"quorum = {self.quorum}; wants a fraction between 0 and 1")
+        different_names(self.silos, "silos")
+        quorum_in_range(self.quorum)
         if self.timeout is not None and self.timeout <= 0:
             raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
         if self.workers < 0:
@@ -121,6 +118,11 @@ class Federation:
                     f"{self.method.name} that takes time: {listing(asked)}"
                 )
 
+    @property
+    def _plain(self) -> list[Silo]:
+        """The silos without members."""
+        return [silo for silo in self.silos if isinstance(silo, Silo)]
+
     def _use_pool(self, pool: Instances, labels: Any) -> None:
         """Hold the pool, and give it to every silo that brings none itself."""
         if len(pool) == 0:
@@ -129,13 +131,13 @@ class Federation:
         if labels is not None:
             self.pool_labels = as_pool_labels(labels, pool, "the federation's pool")
         self.pool_fingerprint = fingerprint(pool, self.pool_labels)
-        for silo in self.silos:
+        for silo in self._plain:
             if silo.pool is None:
                 silo.use_pool(pool, self.pool_fingerprint, self.pool_labels)
 
     def _pool_of_silos(self) -> None:
         """Where every silo brings the pool itself, the first one's is what the others are held against."""
-        holder = next((silo for silo in self.silos if silo.pool is not None), None)
+        holder = next((silo for silo in self._plain if silo.pool is not None), None)
         if holder is None:
             raise ConfigError(f"{self.method.name} needs a pool; give one to the federation: pool=…")
         self.pool, self.pool_fingerprint = holder.pool, holder.pool_fingerprint
@@ -146,29 +148,34 @@ class Federation:
         problems: list[str] = []
         tasks: dict[str, Task] = {silo.name: silo.task for silo in self.silos}
         for silo in self.silos:
-            problems += refusals(silo, self.method.name, self.method.needs())
+            problems += silo.problems(self.method)
+        for silo in self._plain:
             if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
                 problems.append(other_pool(silo.name, silo.pool_fingerprint, self.pool_fingerprint))
-            try:
-                self.method.prepare(silo)
-            except CosiloError as error:
-                problems.append(str(error))
         try:
             self.method.check(tasks)
-            each = {silo.name: aims(silo) for silo in self.silos}
-            training = {name: classes for name, (classes, _) in each.items()}
-            self.method.check_targets(training, {name: wanted for name, (_, wanted) in each.items()})
+            each = {silo.name: aims(silo) for silo in self._plain}
+            training = {name: list(task.classes) for name, task in tasks.items()}
+            training |= {name: classes for name, (classes, _) in each.items()}
+            wanted = {name: each[name][1] if name in each else [] for name in tasks}
+            self.method.check_targets(training, wanted)
         except CosiloError as error:
             problems.append(str(error))
         return problems
 
     def settings(self) -> dict[str, Any]:
         """What makes this run what it is: a directory can only be continued with the same."""
+        members = {
+            silo.name: [member.name for member in silo.silos]
+            for silo in self.silos
+            if isinstance(silo, Institution)
+        }
         return {
             "cosilo": cosilo.__version__,
             "method": {"use": self.method.name, **self.method.model_dump(mode="json")},
             "seed": self.seed,
             "silos": [silo.name for silo in self.silos],
+            **({"members": members} if members else {}),
             "pool": self.pool_fingerprint,
             "pool_size": 0 if self.pool is None else len(self.pool),
         }
@@ -194,8 +201,12 @@ class Federation:
                 )
                 self._execute(run, events)
             for silo in self.silos:
-                Record(path / "silos" / silo.name).restore(silo)
-        return Run(path, {silo.name: silo for silo in self.silos})
+                record = Record(path / "silos" / silo.name)
+                record.restore(silo)
+                if isinstance(silo, Institution):
+                    silo.keep_record(record)
+        institutions = {silo.name: silo for silo in self.silos if isinstance(silo, Institution)}
+        return Run(path, {silo.name: silo for silo in self._plain}, institutions)
 
     def _execute(self, run: Run, events: Events) -> None:
         engine = LocalEngine(self.silos, self.workers)
@@ -231,7 +242,8 @@ class Federation:
         found = {"tasks": tasks, **({"wanted": wanted} if wanted else {}), **silos.findings}
         write_json(run.folder / "result.json", found)
         events.add("finish")
-        journal.tidy()
+        for name in ("", *(f"silos/{silo.name}" for silo in self.silos if isinstance(silo, Institution))):
+            Journal(run.folder / name / "journal").tidy()
         run.mark("finished")
 
 
@@ -249,7 +261,8 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
 
 def _start_over(path: Path) -> None:
     """Nothing was computed when silos and method did not go together; only the logs are worth keeping."""
-    shutil.rmtree(path / "journal", ignore_errors=True)
-    (path / "asks.jsonl").unlink(missing_ok=True)
-    for kept in (*path.glob("silos/*/replies"), *path.glob("silos/*/states")):
-        shutil.rmtree(kept)
+    for folder in (path, *path.glob("silos/*"), *path.glob("silos/*/members/*")):
+        for name in ("journal", "replies", "states"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for name in ("asks.jsonl", "step.json"):
+            (folder / name).unlink(missing_ok=True)

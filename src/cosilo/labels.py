@@ -8,8 +8,10 @@ from rich.table import Table
 from cosilo import build
 from cosilo.data.extra import needs
 from cosilo.errors import ConfigError, RunError
+from cosilo.institution import Institution
 from cosilo.runs.record import Record
 from cosilo.runs.run import Run
+from cosilo.silo import Silo
 from cosilo.wording import cause, guess, listing
 
 ENDINGS = (".csv", ".parquet")
@@ -18,13 +20,24 @@ _FIRST = 10
 
 
 def read_labels(folder: Path, name: str) -> pd.DataFrame:
-    """The labels of one silo of a finished run that was started from a recipe."""
+    """The labels of one silo of a finished run that was started from a recipe.
+
+    A member of an institution is called "INSTITUTION/MEMBER".
+    """
     there = list(Run(folder).result["tasks"])
-    if name not in there:
+    if name.partition("/")[0] not in there:
         raise RunError(f"{folder}: there is no silo {name!r}{guess(name, there)}; wants {listing(there)}")
     values, source = build.read_recipe(folder, f"run.silos[{name!r}].target_labels() has its labels there")
-    (silo,) = (silo for silo in build.federation(values, source).silos if silo.name == name)
-    record = Record(folder / "silos" / name)
+    silos = build.federation(values, source).silos
+    known = {silo.name: silo for silo in silos if isinstance(silo, Silo)}
+    for one in silos:
+        if isinstance(one, Institution):
+            known |= {f"{one.name}/{member.name}": member for member in one.silos}
+    if name not in known:
+        wants = guess(name, list(known)) or f"; wants one such as {next(iter(known))}"
+        raise RunError(f"{folder}: {name!r} is no silo with data{wants}")
+    silo = known[name]
+    record = Record(folder / "silos" / name.replace("/", "/members/"))
     record.same_data(silo)
     record.restore(silo)
     return silo.target_labels()

@@ -20,14 +20,14 @@ class Advance(Protocol):
 
 
 @contextmanager
-def bar(label: str, total: int | None) -> Iterator[Advance]:
+def bar(label: str, total: int | None, *, shown: bool = True) -> Iterator[Advance]:
     """A bar for `total` things (None: nobody knows how many) of which the body reports each.
 
     >>> with bar("training", 2) as advance:
     ...     advance()
     ...     advance()
     """
-    if not sys.stderr.isatty():
+    if not shown or not sys.stderr.isatty():
         yield lambda by=1: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -68,6 +68,7 @@ class PoolSettings(Strict):
 
 
 Shares = list[str]
+Share = Annotated[float, Field(ge=0, le=1)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -93,9 +94,11 @@ class TargetSettings(Strict):
 
 
 class SiloSettings(SiloDefaults):
-    """One silo with data of its own: a file, or a named dataset with its own test split."""
+    """One silo with data of its own: a file, or a named dataset and its test split; or with members."""
 
     name: str
+    member: list["SiloSettings"] = []
+    quorum: Share | None = None
     path: Path | None = None
     test_path: Path | None = None
     dataset: str | None = None
@@ -105,8 +108,17 @@ class SiloSettings(SiloDefaults):
 
     @model_validator(mode="after")
     def _one_source(self) -> "SiloSettings":
+        if self.member:
+            beside = sorted(self.model_fields_set - {"name", "member", "quorum", "shares"})
+            if beside:
+                raise ValueError(f"no {beside[0]} beside member tables: members have data and learners")
+            if any(member.member for member in self.member):
+                raise ValueError("members without members of their own")
+            return self
         if (self.path is None) == (self.dataset is None):
-            raise ValueError("one of path and dataset")
+            raise ValueError("one of path and dataset, or member tables")
+        if self.quorum is not None:
+            raise ValueError("quorum with member tables only")
         if self.per_class is not None and self.dataset is None:
             raise ValueError("per_class with a dataset only")
         if self.target is not None and self.path is None:
@@ -123,6 +135,7 @@ class SimulationSettings(Strict):
     learners: Annotated[list[LearnerSettings], Field(min_length=1)]
     per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
     names: list[str] | None = None
+    institutions: Annotated[int, Field(ge=1)] | None = None  # the silos are dealt to so many, in order
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
 
@@ -132,7 +145,7 @@ class Settings(Strict):
 
     seed: Annotated[int, Field(ge=0)] = 0
     workers: Annotated[int, Field(ge=0)] = 0
-    quorum: Annotated[float, Field(ge=0, le=1)] = 0.5
+    quorum: Share = 0.5
     timeout: Annotated[float, Field(gt=0)] | None = None
     runs: Path = Path("runs")
     method: MethodSettings = MethodSettings()
@@ -152,14 +165,24 @@ class Settings(Strict):
         silos, defaults = values.get("silo", []), values.get("defaults", {})
         if not isinstance(silos, list) or not isinstance(defaults, dict):
             return values
-        merged = [{**defaults, **silo} if isinstance(silo, dict) else silo for silo in silos]
-        return {**values, "silo": merged}
+        return {**values, "silo": [_inherited(silo, defaults) for silo in silos]}
 
     @model_validator(mode="after")
     def _silos_from_somewhere(self) -> "Settings":
         if bool(self.silo) == (self.simulation is not None):
             raise ValueError("either [[silo]] tables or one [simulation]")
         return self
+
+
+def _inherited(silo: Any, defaults: dict[str, Any]) -> Any:
+    """A silo with what `[defaults]` says; of an institution, its members."""
+    if not isinstance(silo, dict):
+        return silo
+    members = silo.get("member")
+    if not isinstance(members, list):
+        return {**defaults, **silo}
+    shares = {key: value for key, value in defaults.items() if key == "shares"}
+    return {**shares, **silo, "member": [_inherited(member, defaults) for member in members]}
 
 
 def read(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
 
-import re
 from collections.abc import Iterable
 from copy import copy, deepcopy
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,17 @@ from cosilo.errors import ConfigError, DataError
 from cosilo.instances import Instances, as_instances, fingerprint, join, take
 from cosilo.learners import Learner, as_learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
-from cosilo.message import Value, policy
+from cosilo.message import Message
+from cosilo.participant import Participant
 from cosilo.pool_labels import as_pool_labels
 from cosilo.private import Examples, PrivateData, Test
 from cosilo.shared_network import SharedNetwork
 from cosilo.target import Target, TargetLabels, wanted_classes
 from cosilo.task import Task, class_names, in_order
+
+if TYPE_CHECKING:
+    from cosilo.methods.base import Method, Step
+    from cosilo.runs.record import Record
 
 
 def joint(stage: str) -> str:
@@ -32,7 +36,7 @@ def labelling(stage: str) -> str:
     return f"{stage}, labelling"
 
 
-class Silo:
+class Silo(Participant):
     """One organisation in a federation.
 
     `test` is a fraction of the data to hold out, a pair (X, y), or None for no evaluation. `task` are the
@@ -63,19 +67,13 @@ class Silo:
         pool: Any = None,
         pool_labels: Any = None,
     ) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
-            raise ConfigError(f"silo name {name!r}: wants letters, digits, '.', '_' and '-', 64 at most")
-        self.name = name
-        self._where = f"silo {name!r}"
-        self.shares = policy(shares, self._where)
+        super().__init__(name, shares)
         self.learner: Learner = as_learner(learner)
-
         wanted = () if target is None else wanted_classes(target, self._where)
         self.task = self._task(task, class_names(y), wanted)
         self.data = PrivateData(self._where, self.task, X, y, test, validation, target)
         #: The classes that it predicts and is judged on: those of its target if it has one, else its task.
         self.wanted = Task(tuple(c for c in self.task.classes if c in wanted)) if wanted else self.task
-
         self.pool: Instances | None = None
         self.pool_labels: NDArray[np.str_] | None = None
         self.pool_fingerprint: str | None = None
@@ -83,17 +81,6 @@ class Silo:
             self.use_pool(pool, labels=pool_labels)
         elif pool_labels is not None:
             raise ConfigError(f"{self._where}: got pool_labels but no pool; wants both, or no labels")
-
-        #: Whether there is a model: the learner was trained here, or loaded.
-        self.trained = False
-        #: Accuracy and number of test instances by stage; the silo's own, shared only by `evaluate`.
-        self.scores: dict[str, tuple[float, int]] = {}
-        #: What a method keeps at the silo between steps; saved with the model.
-        self.notes: dict[str, Value] = {}
-        #: The seed of the step at hand.
-        self.seed = 0
-        #: Whether the model, the scores or the notes have to be saved.
-        self.changed = False
 
     @property
     def network(self) -> SharedNetwork:
@@ -137,8 +124,26 @@ class Silo:
         other = copy(self)
         other.data = copy(self.data)
         other.learner = deepcopy(self.learner)
-        other.trained, other.changed, other.notes, other.scores = False, False, {}, {}
+        other.forget()
         return other
+
+    # ------------------------------------------------------------------ what its boundary does with it
+
+    def fingerprint(self) -> str:
+        """A hash of all data."""
+        return self.data.fingerprint()
+
+    def prepare(self, method: "Method") -> None:
+        """What the method looks at before anything is computed."""
+        method.prepare(self)
+
+    def open(self, method: "Method", seed: int, record: "Record") -> None:
+        """Hold out the test data."""
+        self.data.split(self.seed)
+
+    def carry_out(self, method: "Method", step: "Step", message: Message, number: int) -> Message | None:
+        """What the method says."""
+        return step.run(method, self, **message)
 
     # ------------------------------------------------------------------ what steps do
 

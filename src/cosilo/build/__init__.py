@@ -1,6 +1,6 @@
 """From settings to a federation: reads the data, imports the learners, makes the silos."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cosilo import data
@@ -9,6 +9,7 @@ from cosilo.build.silos import make_pool, make_silos
 from cosilo.build.simulation import simulate
 from cosilo.build.source import Source, look_beside, read_recipe
 from cosilo.federation import Federation
+from cosilo.institution import Institution
 from cosilo.settings import Settings, validate
 from cosilo.silo import Silo
 
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 #: The silos of a recipe, and the federation's pool, with its labels if it is labelled.
-Members = tuple[list[Silo], data.Table | None]
+Members = tuple[Sequence[Silo | Institution], data.Table | None]
 
 
 def federation(values: Mapping[str, Any], source: Source, members: Members | None = None) -> Federation:
@@ -52,6 +53,7 @@ def federation(values: Mapping[str, Any], source: Source, members: Members | Non
 def make_members(settings: Settings, source: Source) -> Members:
     """Read the data: the silos, and the pool if the recipe has one. They do not depend on the method."""
     rest: data.Table | None = None
+    silos: Sequence[Silo | Institution]
     if settings.simulation is not None:
         silos, rest = simulate(settings.simulation, settings.seed, source)
     else:

@@ -1,5 +1,7 @@
 """Silos with data of their own, and pools."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +14,42 @@ from cosilo.build.source import Source, named
 from cosilo.build.target import make_target
 from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.instances import Instances, as_instances, fingerprint, take
+from cosilo.institution import Institution
 from cosilo.settings import PoolSettings, Settings, SiloSettings
 from cosilo.silo import Silo
 
 
-def make_silos(settings: Settings, source: Source) -> list[Silo]:
+def make_silos(settings: Settings, source: Source) -> list[Silo | Institution]:
     """The silos of `[[silo]]` tables, or one line for each thing that is wrong with them."""
-    silos, problems = [], []
+    silos: list[Silo | Institution] = []
+    problems: list[str] = []
     for place, one in enumerate(settings.silo):
-        try:
-            silos.append(_silo(one, settings, source, f"{source.name}: silo.{place}"))
-        except CosiloError as error:
-            text = str(error)
-            known = text.startswith((f"{source.name}:", f"silo {one.name!r}"))
-            problems.append(text if known else f"{source.name}: silo {one.name!r}: {text}")
+        where, members = f"{source.name}: silo.{place}", []
+        for inner, member in enumerate(one.member):
+            with _noted(problems, source, member.name, f"silo {one.name!r}: "):
+                members.append(_silo(member, settings, source, f"{where}.member.{inner}"))
+        with _noted(problems, source, one.name):
+            if not one.member:
+                silos.append(_silo(one, settings, source, where))
+            elif len(members) == len(one.member):
+                quorum = 0.5 if one.quorum is None else one.quorum
+                silos.append(Institution(one.name, members, shares=one.shares, quorum=quorum))
     if problems:
         raise DataError("\n".join(problems))
     return silos
+
+
+@contextmanager
+def _noted(problems: list[str], source: Source, name: str, inside: str = "") -> Iterator[None]:
+    """Put what is wrong with a silo among the problems; the line names it, and its institution."""
+    try:
+        yield
+    except CosiloError as error:
+        text = str(error)
+        if not text.startswith(f"{source.name}:"):
+            known = text.startswith(f"silo {name!r}")
+            text = f"{inside}{text}" if known else f"{source.name}: {inside}silo {name!r}: {text}"
+        problems.append(text)
 
 
 def _silo(one: SiloSettings, settings: Settings, source: Source, where: str) -> Silo:

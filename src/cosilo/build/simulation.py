@@ -1,5 +1,6 @@
 """Silos cut out of one dataset."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from cosilo.build.silos import table_of
 from cosilo.build.source import Source, named
 from cosilo.errors import ConfigError
 from cosilo.instances import Instances
+from cosilo.institution import Institution
 from cosilo.settings import SimulationSettings
 from cosilo.silo import Silo
 from cosilo.split_settings import ValueSplit
@@ -18,8 +20,10 @@ from cosilo.target import Target
 from cosilo.wording import guess
 
 
-def simulate(settings: SimulationSettings, seed: int, source: Source) -> tuple[list[Silo], data.Table]:
-    """The silos, and what no silo got."""
+def simulate(
+    settings: SimulationSettings, seed: int, source: Source
+) -> tuple[Sequence[Silo | Institution], data.Table]:
+    """The silos, or the institutions that they are dealt to, and what no silo got."""
     where = f"{source.name}: simulation"
     with named(f"{where}.dataset"):
         train, test = (data.load(settings.dataset, split) for split in ("train", "test"))
@@ -38,6 +42,7 @@ def simulate(settings: SimulationSettings, seed: int, source: Source) -> tuple[l
     if len(names) != len(split):
         raise ConfigError(f"{where}.names: got {len(names)} names for {len(split)} silos")
     silos, taken = [], []
+    judged: dict[tuple[int, ...], tuple[Instances, NDArray[np.str_]]] = {}
     for place, name in enumerate(names):
         part, task = used[split.parts[place]], split.tasks[place]
         taken.append(part)
@@ -47,6 +52,9 @@ def simulate(settings: SimulationSettings, seed: int, source: Source) -> tuple[l
             taken += [labelled, unlabelled]
             target = Target(*_named(train, labelled), *_named(train, unlabelled))
             judged_on = split.targets[place]
+        # Hundreds of silos with the same classes are judged by one copy of the test data.
+        if isinstance(settings.split, ValueSplit) or judged_on not in judged:
+            judged[judged_on] = _named(test, _test_part(settings, train, test, part, judged_on))
         X, y = _named(train, part)
         learner = settings.learners[place % len(settings.learners)]
         silos.append(
@@ -56,14 +64,34 @@ def simulate(settings: SimulationSettings, seed: int, source: Source) -> tuple[l
                 y,
                 make_learner(learner, X, f"{where}.learners.{place % len(settings.learners)}"),
                 target=target,
-                test=_named(test, _test_part(settings, train, test, part, judged_on)),
+                test=judged[judged_on],
                 task=[train.classes[code] for code in sorted({*task, *judged_on})],
                 validation=settings.validation,
                 shares=settings.shares,
             )
         )
     left = np.setdiff1d(np.arange(len(train)), np.concatenate(taken))
-    return silos, table_of(train.take(left))
+    dealt = silos if settings.institutions is None else _dealt(silos, settings, where)
+    return dealt, table_of(train.take(left))
+
+
+def _dealt(silos: list[Silo], settings: SimulationSettings, where: str) -> list[Institution]:
+    """The same number of silos to each institution, in order."""
+    count = settings.institutions
+    assert count is not None
+    each, over = divmod(len(silos), count)
+    if over or not each:
+        raise ConfigError(
+            f"{where}.institutions: got {count} for {len(silos)} silos; wants a number that divides them"
+        )
+    return [
+        Institution(
+            f"institution-{place + 1:0{len(str(count))}d}",
+            silos[place * each : (place + 1) * each],
+            shares=settings.shares,
+        )
+        for place in range(count)
+    ]
 
 
 def _named(dataset: data.Dataset, index: NDArray[np.int64]) -> tuple[Instances, NDArray[np.str_]]:

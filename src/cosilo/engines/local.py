@@ -11,8 +11,8 @@ from cosilo.engines.base import Answer
 from cosilo.engines.threads import OneThread
 from cosilo.engines.worker import Worker
 from cosilo.methods.base import Method
+from cosilo.participant import Participant
 from cosilo.runs.journal import Failure
-from cosilo.silo import Silo
 
 Body = Callable[[str], bytes]
 
@@ -23,10 +23,13 @@ class LocalEngine:
     With workers, each process owns some of the silos for the whole run; their data and models stay there.
     A step that takes longer than its timeout is stopped with its worker, and the worker is started again.
     In process a step cannot be stopped: its reply is refused when it comes too late.
+
+    `within` is the institution whose members the silos are, if they are; these have no workers.
     """
 
-    def __init__(self, silos: Sequence[Silo], workers: int = 0) -> None:
+    def __init__(self, silos: Sequence[Participant], workers: int = 0, *, within: str | None = None) -> None:
         self._silos = list(silos)
+        self._within = within
         self._count = min(workers, len(self._silos))
         self._workers: list[Worker] = []
         self._boundaries: dict[str, Boundary] = {}
@@ -35,11 +38,14 @@ class LocalEngine:
     def open(self, method: Method, seed: int, folder: Path) -> None:
         """Start the workers, or cap this process at one thread."""
         if self._count == 0:
-            self._threads = OneThread()
-            self._boundaries = {s.name: Boundary(s, method, seed, folder / s.name) for s in self._silos}
+            if self._within is None:  # else the engine of the institution has seen to it
+                self._threads = OneThread()
+            self._boundaries = {
+                s.name: Boundary(s, method, seed, folder / s.name, self._within) for s in self._silos
+            }
             return
         for silo in self._silos:
-            silo.learner.preload()
+            silo.preload()
         for place in range(self._count):
             owned = self._silos[place :: self._count]
             self._workers.append(Worker(owned, method, seed, folder))
@@ -49,6 +55,8 @@ class LocalEngine:
         for worker in self._workers:
             worker.stop()
         self._workers = []
+        for boundary in self._boundaries.values():
+            boundary.close()
         self._boundaries = {}
         if self._threads:
             self._threads.release()

@@ -15,8 +15,8 @@ from cosilo.boundary import Ask, Boundary
 from cosilo.engines.threads import OneThread
 from cosilo.errors import CosiloError, RunError
 from cosilo.methods.base import Method
+from cosilo.participant import Participant
 from cosilo.runs.journal import Failure
-from cosilo.silo import Silo
 
 # Where it is safe a worker is forked: it starts in milliseconds and shares the data with this process.
 _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
@@ -29,7 +29,7 @@ _LARGE = 2**16
 class Worker:
     """This side of a worker process. Asks and answers are bytes on a pipe: a JSON head, then the message."""
 
-    def __init__(self, silos: Sequence[Silo], method: Method, seed: int, folder: Path) -> None:
+    def __init__(self, silos: Sequence[Participant], method: Method, seed: int, folder: Path) -> None:
         self.owns = {silo.name for silo in silos}
         self._arguments = (list(silos), method, seed, folder)
         self._start()
@@ -91,7 +91,7 @@ def _serve(
     mine: Connection,
     parents: Connection,
     parent: int,
-    silos: list[Silo],
+    silos: list[Participant],
     method: Method,
     seed: int,
     folder: Path,

@@ -3,6 +3,7 @@
 from cosilo.methods.base import Method, step
 from cosilo.methods.cofed import CoFED
 from cosilo.methods.dofed_spp import DoFedSPP
+from cosilo.methods.fedadp import FedAdp
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.fedbe import FedBE
 from cosilo.methods.fedfomo import FedFomo
@@ -11,10 +12,24 @@ from cosilo.methods.fedprox import FedProx
 from cosilo.methods.fml import FML
 from cosilo.methods.local import Local
 from cosilo.methods.personalised_fedavg import PersonalisedFedAvg
+from cosilo.methods.tempo import Tempo
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
-    for method in (CoFED, DoFedSPP, FML, FedAvg, FedBE, FedFomo, FedMD, FedProx, Local, PersonalisedFedAvg)
+    for method in (
+        CoFED,
+        DoFedSPP,
+        FML,
+        FedAdp,
+        FedAvg,
+        FedBE,
+        FedFomo,
+        FedMD,
+        FedProx,
+        Local,
+        PersonalisedFedAvg,
+        Tempo,
+    )
 }
 
 __all__ = [
@@ -22,6 +37,7 @@ __all__ = [
     "METHODS",
     "CoFED",
     "DoFedSPP",
+    "FedAdp",
     "FedAvg",
     "FedBE",
     "FedFomo",
@@ -30,5 +46,6 @@ __all__ = [
     "Local",
     "Method",
     "PersonalisedFedAvg",
+    "Tempo",
     "step",
 ]

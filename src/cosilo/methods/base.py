@@ -15,6 +15,7 @@ from cosilo.wording import listing
 
 if TYPE_CHECKING:
     from cosilo.coordinator import Silos
+    from cosilo.institution import Institution
     from cosilo.silo import Silo
 
 
@@ -63,6 +64,8 @@ class Method(BaseModel):
     needs_pool_labels: ClassVar[bool] = False
     #: Whether the silos' learners have to be networks, whose weights can be shared.
     needs_network: ClassVar[bool] = False
+    #: Whether silos with members can take part (see `relay`).
+    knows_institutions: ClassVar[bool] = False
 
     @abstractmethod
     def coordinate(self, silos: "Silos") -> None:
@@ -110,6 +113,16 @@ class Method(BaseModel):
                 f"silo {silo.name!r}: its pool has no labels, which {self.name} needs; "
                 "set labelled = true for it, in Python pool_labels=…"
             )
+
+    def relay(self, institution: "Institution", step: str, message: Message) -> Message:
+        """What an institution does when it is asked for a step: here, one without a reply is for all members.
+
+        `hello` and `evaluate` are answered by the institution itself.
+        """
+        if self.steps()[step].shares:
+            raise ConfigError(f"{self.name} does not say what an institution replies to step {step!r}")
+        institution.members.ask(step, message)
+        return {}
 
     def check(self, tasks: Mapping[str, Task]) -> None:
         """Run at the coordinator before anything is computed: raise if these tasks do not go together."""

@@ -14,7 +14,9 @@ Deviations from the paper:
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from cosilo.averaging import Weights, mean
 from cosilo.message import Message
@@ -27,19 +29,13 @@ if TYPE_CHECKING:
     from cosilo.silo import Silo
 
 
-class FedAvg(Rounds):
-    """Federated averaging.
-
-    >>> FedAvg(rounds=5, fraction=0.5).needs()["weights"]
-    "step 'train', field 'weights'"
-    """
-
-    name: ClassVar[str] = "fedavg"
+class Averaging(Rounds):
+    """Train by the recipe, take the mean; a subclass says for how many epochs."""
 
     #: What a silo's model weighs in the average.
     weighting: Literal["size", "equal"] = "size"
 
-    def merged(self, silos: "Silos", replies: "Replies") -> dict[str, Any]:
+    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
         """Σ n_k w_k / Σ n_k, or the plain mean."""
 
         def models() -> Iterable[tuple[Weights, float]]:
@@ -53,10 +49,11 @@ class FedAvg(Rounds):
     # ------------------------------------------------------------------ at the silo
 
     @step(weights="weights", size="size")
-    def train(self, silo: "Silo", weights: Weights, round: int) -> Message:
+    def train(self, silo: "Silo", weights: Weights, round: int, epochs: int | None = None) -> Message:
         """ClientUpdate: some epochs from the global weights."""
         silo.network.set_weights(weights)
-        silo.network.train(epochs=self.epochs, rate=self.rate(round), pull=self.pull)
+        epochs = self.usual_epochs if epochs is None else epochs
+        silo.network.train(epochs=epochs, rate=self.rate(round), pull=self.pull)
         return {"weights": silo.network.weights(), "size": silo.size}
 
     @property
@@ -70,3 +67,21 @@ class FedAvg(Rounds):
         silo.network.set_weights(weights)
         silo.take_score(stage)
         silo.take_joint_score(stage)
+
+
+class FedAvg(Averaging):
+    """Federated averaging.
+
+    >>> FedAvg(rounds=5, fraction=0.5).needs()["weights"]
+    "step 'train', field 'weights'"
+    """
+
+    name: ClassVar[str] = "fedavg"
+
+    #: Epochs of each silo in a round.
+    epochs: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def usual_epochs(self) -> int:
+        """The same in every round."""
+        return self.epochs

@@ -48,6 +48,8 @@ class FedBE(FedAvg):
 
     name: ClassVar[str] = "fedbe"
     needs_pool: ClassVar[bool] = True
+    #: Institutions have no pool, and no model of their own that could speak about it.
+    knows_institutions: ClassVar[bool] = False
 
     #: How many models are drawn in a round.
     samples: Annotated[int, Field(ge=0)] = 10
@@ -66,9 +68,9 @@ class FedBE(FedAvg):
     average_from: Count = 500
     average_every: Count = 25
 
-    def merged(self, silos: "Silos", replies: "Replies") -> dict[str, Any]:
+    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
         """Teachers, their word on the pool, and the student's training."""
-        average = super().merged(silos, replies)
+        average = super().merged(silos, replies, state)
         drawn = self._draws(replies, average, silos.rng)
         names = list(replies)
         hands: dict[str, dict[str, Weights]] = {name: {} for name in names}
@@ -115,9 +117,9 @@ class FedBE(FedAvg):
     # ------------------------------------------------------------------ at the silo
 
     @step(weights="weights", size="size")
-    def train(self, silo: "Silo", weights: Weights, round: int) -> Message:
+    def train(self, silo: "Silo", weights: Weights, round: int, epochs: int | None = None) -> Message:
         """ClientUpdate; the model stays, because it is asked about the pool."""
-        reply = super().train(silo, weights, round)
+        reply = super().train(silo, weights, round, epochs)
         silo.changed = True
         return reply
 

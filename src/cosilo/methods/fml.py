@@ -53,6 +53,8 @@ class FML(Rounds):
 
     name: ClassVar[str] = "fml"
 
+    #: Epochs of each silo in a round.
+    epochs: Annotated[int, Field(ge=1)] = 1
     #: What the labels weigh in the personalised network's loss; the rest is the meme's word.
     alpha: Schedule = 0.5
     #: What the labels weigh in the meme's loss; the rest is the personalised network's word.
@@ -76,7 +78,12 @@ class FML(Rounds):
         """A body alone cannot be judged."""
         return self.share == "whole"
 
-    def merged(self, silos: "Silos", replies: "Replies") -> dict[str, Any]:
+    @property
+    def usual_epochs(self) -> int:
+        """The same in every round."""
+        return self.epochs
+
+    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
         """The plain mean of the memes: how much data a silo has is not said."""
 
         def memes() -> Iterable[tuple[Weights, float]]:

@@ -17,6 +17,7 @@ class Local(Method):
     """
 
     name: ClassVar[str] = "local"
+    knows_institutions: ClassVar[bool] = True
 
     def coordinate(self, silos: "Silos") -> None:
         """Train, and collect the scores."""

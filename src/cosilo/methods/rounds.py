@@ -1,4 +1,8 @@
-"""What methods have in common whose silos train copies of one network, round after round."""
+"""What methods have in common whose silos train copies of one network, round after round.
+
+An institution does some rounds of its own with its members before it replies, so that there are three layers
+(C. Ying, B. Li and B. Li, "Tempo", 2022, eqs. 3 to 7): whatever merges silos merges members too.
+"""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -11,6 +15,7 @@ from cosilo.methods.base import Method, step
 
 if TYPE_CHECKING:
     from cosilo.coordinator import Silos
+    from cosilo.institution import Institution
     from cosilo.runs.journal import Replies
     from cosilo.silo import Silo
 
@@ -18,14 +23,17 @@ if TYPE_CHECKING:
 class Rounds(Method):
     """Send the global weights, let silos train, merge what comes back; a mark at the end of each round.
 
-    A subclass says how a silo trains (`train`) and how replies become the new weights (`merged`).
+    A subclass says how a silo trains (`train`), for how many epochs (`usual_epochs`), and how replies become
+    the new weights (`merged`). What it has to remember between rounds it puts into the state, beside the
+    weights: that is kept by the mark at the server, and by the institution's notes inside one.
     """
 
     needs_network: ClassVar[bool] = True
+    knows_institutions: ClassVar[bool] = True
 
     rounds: Annotated[int, Field(ge=1)] = 10
-    #: Epochs of each silo in a round.
-    epochs: Annotated[int, Field(ge=1)] = 1
+    #: τ_i: rounds of an institution with its members in each of these; silos without members know only one.
+    local_rounds: Annotated[int, Field(ge=1)] = 1
     #: The share of the silos that takes part in a round, drawn anew each time; at least one does.
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     #: The learning rate of round t is that of the silo's recipe × decay^(t − 1).
@@ -35,27 +43,33 @@ class Rounds(Method):
 
     def coordinate(self, silos: "Silos") -> None:
         """Algorithm 1 of FedAvg, and of FML."""
-        state = silos.marked
-        if state is None:
-            alone = silos.ask("alone")  # the denominator of every comparison
-            silos.evaluate("local", to=alone)
-            silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
-            first = silos.ask("initial", to=silos.names[:1], quorum=1.0)
-            state = {"round": 0, "weights": first[silos.names[0]]["weights"]}
-        weights: Any = state["weights"]
-        done: Any = state["round"]
-        for number in range(done + 1, self.rounds + 1):
-            message: Message = {"weights": weights, "round": number}
-            replies = silos.ask("train", message, to=self._chosen(silos), valid=like(weights))
-            weights = self.merged(silos, replies)
+        state: dict[str, Any] = dict(silos.marked or self._start(silos))
+        for number in range(state["round"] + 1, self.rounds + 1):
+            state["round"] = number
+            replies = self.train_all(silos, state)
+            state["weights"] = self.merged(silos, replies, state)
+            self.review(silos, replies, state)
             if number == self.rounds or number % self.evaluate_every == 0:
                 stage = self.last_stage if number == self.rounds else f"round {number}"
-                judged = silos.ask("judge", {"weights": weights, "stage": stage})
+                judged = silos.ask("judge", {"weights": state["weights"], "stage": stage})
                 silos.evaluate(stage, to=judged)
                 if self.has_global_model:
                     silos.evaluate_jointly(stage, to=judged)
-            silos.mark(round=number, weights=weights)
-        self.finish(silos, weights)
+            silos.mark(**state)
+        self.finish(silos, state["weights"])
+
+    def _start(self, silos: "Silos") -> Message:
+        """Local training, and the weights that everyone starts from."""
+        alone = silos.ask("alone")  # the denominator of every comparison
+        silos.evaluate("local", to=alone)
+        silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+        first = silos.ask("initial", to=silos.names[:1], quorum=1.0)
+        return {"round": 0, "weights": first[silos.names[0]]["weights"]}
+
+    def train_all(self, silos: "Silos", state: dict[str, Any]) -> "Replies":
+        """Let the silos of this round train; all get the same message."""
+        message: Message = {"weights": state["weights"], "round": state["round"]}
+        return silos.ask("train", message, to=self.chosen(silos), valid=like(state["weights"]))
 
     @property
     def last_stage(self) -> str:
@@ -70,22 +84,65 @@ class Rounds(Method):
     def finish(self, silos: "Silos", weights: Weights) -> None:
         """What happens after the last round: nothing, here."""
 
-    def _chosen(self, silos: "Silos") -> list[str]:
+    def review(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> None:
+        """What the server does after a round, when it has the new weights: nothing, here."""
+
+    def chosen(self, silos: "Silos") -> list[str]:
+        """Who takes part in a round."""
         if self.fraction == 1.0:
             return silos.names
         count = max(1, round(self.fraction * len(silos.names)))
         return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
 
     @abstractmethod
-    def merged(self, silos: "Silos", replies: "Replies") -> dict[str, Any]:
-        """The global weights after a round; the silos may be asked again for that."""
+    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
+        """The global weights after a round; the silos may be asked again for that.
+
+        `state` still has the weights from before. In an institution, `silos` are its members.
+        """
+
+    @property
+    @abstractmethod
+    def usual_epochs(self) -> int:
+        """Epochs of each silo in a round, unless the server says otherwise."""
+
+    # ------------------------------------------------------------------ at an institution
+
+    def relay(self, institution: "Institution", step: str, message: Message) -> Message:
+        """What an institution does for a step."""
+        members = institution.members
+        if step == "train":
+            return self._train_members(institution, message)
+        if step == "initial":
+            first = members.names[0]
+            return members.ask("initial", to=[first], quorum=1.0)[first]
+        if step == "alone":
+            message = {"times": self.local_rounds}
+        return super().relay(institution, step, message)
+
+    def _train_members(self, institution: "Institution", message: Message) -> Message:
+        """Rounds like those of the server, of which the last one's weights are the reply (eqs. 4 and 5)."""
+        members = institution.members
+        state: dict[str, Any] = {**institution.notes, **message}
+        for _ in range(self.local_rounds):
+            sent = {**message, "weights": state["weights"]}
+            replies = members.ask("train", sent, valid=like(state["weights"]))
+            state["weights"] = self.merged(members, replies, state)
+        kept = {field: value for field, value in state.items() if field not in message}
+        if kept:
+            institution.notes, institution.changed = kept, True
+        reply: dict[str, Any] = {"weights": state["weights"]}
+        if "size" in self.steps()["train"].shares:
+            sizes: list[Any] = [given["size"] for given in replies.values()]
+            reply["size"] = sum(sizes)  # |D^(m)|, of those who took part
+        return reply
 
     # ------------------------------------------------------------------ at the silo
 
     @step()
-    def alone(self, silo: "Silo") -> None:
+    def alone(self, silo: "Silo", times: int = 1) -> None:
         """Local training by the silo's own recipe, for as many epochs as the federation has: equal work."""
-        silo.fit("local", epochs=self.rounds * self.epochs)
+        silo.fit("local", epochs=self.rounds * self.usual_epochs * times)
 
     @step()
     def begin(self, silo: "Silo", vocabulary: list[str]) -> None:

@@ -74,7 +74,7 @@ def _accuracy(facts: Facts) -> dict[str, Picture]:
             "Accuracy by simulated time",
             Markup(lines.time_to_accuracy(facts)),
             "What the models reach that are there at a time, mean of the silos"
-            f"{_others(facts)}; it rises when a round is over. Dashed is local training. Simulated time is "
+            f"{_others(facts)}; it changes when a round is over. Dashed is local training. Simulated time is "
             "computing and uploading, see Time.",
         )
     return found

@@ -128,6 +128,8 @@ class Journal:
         self._log = folder.with_name("asks.jsonl")
         mend_log(self._log)
         self._logged = {line["number"] for line in read_lines(self._log)}
+        #: What every line of the log says besides the ask.
+        self.about: dict[str, Any] = {}
         self.last_mark = self._read_mark()
         self._drop_marked()
 
@@ -137,7 +139,7 @@ class Journal:
             write_json(entry.folder / "done.json", entry.record())
             entry.done = True
         if entry.number not in self._logged:
-            append_line(self._log, entry.record())
+            append_line(self._log, {**entry.record(), **self.about})
             self._logged.add(entry.number)
 
     def mark(self, mark: Mark) -> None:
@@ -162,13 +164,21 @@ class Journal:
             raise RunError(f"{self._mark_path}: is damaged; start a new run") from None
 
     def _drop_marked(self) -> None:
-        if self.last_mark is None:
-            return
+        if self.last_mark is not None:
+            self.drop(self.last_mark.number)
+
+    def drop(self, number: int) -> None:
+        """Let go of the replies to asks up to this one."""
         for path in self.folder.glob("[0-9]*-*"):
             # The first asks are how coordinator and silos met: a resumed run meets again, from disk.
             met = path.name[6:] == "wants"
-            if not met and 1 < int(path.name[:5]) <= self.last_mark.number:
+            if not met and 1 < int(path.name[:5]) <= number:
                 self._recycle(path)
+
+    @property
+    def last_number(self) -> int:
+        """The number of the last ask that is here, completed or not; 0 if there is none."""
+        return max((int(path.name[:5]) for path in self.folder.glob("[0-9]*-*")), default=0)
 
     def _recycle(self, folder: Path) -> None:
         """Keep large replies of an ask that is past, one of each silo, for others to be written over."""

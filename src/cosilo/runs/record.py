@@ -9,6 +9,7 @@ from typing import Any
 
 from cosilo.errors import BadMessage, RunError
 from cosilo.message import decode, encode
+from cosilo.participant import Participant
 from cosilo.runs.files import (
     WORTH_KEEPING,
     append_line,
@@ -20,7 +21,6 @@ from cosilo.runs.files import (
     write,
     write_json,
 )
-from cosilo.silo import Silo
 
 
 class Record:
@@ -69,9 +69,9 @@ class Record:
         """Where the reply to an ask is kept; the message is what comes after the first line."""
         return self._replies / f"{number:05d}"
 
-    def same_data(self, silo: Silo) -> None:
+    def same_data(self, silo: Participant) -> None:
         """Raise if the silo's data is not what it was when this record was begun."""
-        path, now = self.folder / "data.json", {"fingerprint": silo.data.fingerprint()}
+        path, now = self.folder / "data.json", {"fingerprint": silo.fingerprint()}
         if not path.exists():
             write_json(path, now)
         elif read_json(path) != now:
@@ -93,13 +93,13 @@ class Record:
             head, _, reply = path.read_bytes().partition(b"\n")
             about = json.loads(head)
             decode(reply)
-            if about != _identity(step, body):
-                raise BadMessage(f"ask {number} comes a second time with another content")
-        except (ValueError, FileNotFoundError) as error:
+        except (ValueError, BadMessage, FileNotFoundError) as error:
             raise RunError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
+        if about != _identity(step, body):
+            raise BadMessage(f"ask {number} comes a second time with another content")
         return reply
 
-    def complete(self, number: int, step: str, body: bytes, reply: bytes, silo: Silo) -> None:
+    def complete(self, number: int, step: str, body: bytes, reply: bytes, silo: Participant) -> None:
         """Keep a reply and, if the step changed the silo, its new state: both or neither."""
         if silo.changed:
             with new_folder(self._states / f"{number:05d}") as folder:
@@ -128,17 +128,17 @@ class Record:
     def _state(self) -> Path | None:
         return self._states / f"{self._changed:05d}" if self._changed else None
 
-    def _save(self, silo: Silo, folder: Path) -> None:
+    def _save(self, silo: Participant, folder: Path) -> None:
         (folder / "model").mkdir()
-        if silo.trained:
+        if silo.trained and silo.learner is not None:
             silo.learner.save(folder / "model")
         (folder / "notes.safetensors").write_bytes(encode(silo.notes))
         write_json(folder / "state.json", {"trained": silo.trained, "scores": _scores(silo)})
 
-    def restore(self, silo: Silo) -> None:
-        """Bring the silo to the state after its last completed step."""
+    def restore(self, silo: Participant, model: bool = True) -> None:
+        """Bring the silo to the state after its last completed step; `model`: with what it has learnt."""
         folder = self._state()
-        silo.trained, silo.changed, silo.notes, silo.scores = False, False, {}, {}
+        silo.forget()
         if folder is None:
             return
         state = read_json(folder / "state.json")
@@ -148,7 +148,7 @@ class Record:
             silo.trained = state["trained"]
         except (KeyError, TypeError, AttributeError, BadMessage, FileNotFoundError) as error:
             raise RunError(f"{folder}: is damaged ({type(error).__name__}); start a new run") from None
-        if silo.trained:
+        if model and silo.trained and silo.learner is not None:
             silo.learner.load(folder / "model")
 
     def model_bytes(self) -> int:
@@ -192,7 +192,7 @@ def _digest(body: bytes) -> str:
     return sha256(body).hexdigest()
 
 
-def _scores(silo: Silo) -> dict[str, dict[str, float]]:
+def _scores(silo: Participant) -> dict[str, dict[str, float]]:
     return {stage: {"accuracy": a, "instances": n} for stage, (a, n) in silo.scores.items()}
 
 

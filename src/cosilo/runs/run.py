@@ -4,6 +4,7 @@
 run.json       settings, seed, status            events.jsonl   what happened when
 recipe.json    where it came from, if a file     result.json    scores and findings, when finished
 journal/       replies, to replay a crash with   silos/NAME/    each silo's own record and audit log
+                                                 silos/NAME/members/NAME/    those of an institution's
 asks.jsonl     every completed ask
 ```
 """
@@ -15,23 +16,32 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from cosilo.clock import Clock, Moment, timeline
+from cosilo.clock import Clock, Moment
 from cosilo.errors import RunError
+from cosilo.layers import layered
 from cosilo.runs.files import explained, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
 from cosilo.runs.record import Record
 from cosilo.silo import Silo
 
+if TYPE_CHECKING:
+    from cosilo.institution import Institution
+
 
 class Run:
     """A run directory, finished or not."""
 
-    def __init__(self, folder: Path, silos: Mapping[str, Silo] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        silos: Mapping[str, Silo] | None = None,
+        institutions: "Mapping[str, Institution] | None" = None,
+    ) -> None:
         self.folder = Path(folder)
         if not (self.folder / "run.json").exists():
             raise RunError(f"{self.folder}: is not a run directory (it has no run.json)")
@@ -42,6 +52,8 @@ class Run:
             raise RunError(f"{self.folder / 'run.json'}: is damaged; restore it or start a new run")
         #: The silos with their models, when the run was made in this process.
         self.silos: Mapping[str, Silo] = silos or {}
+        #: The silos with members likewise; `member` brings one of these with its model.
+        self.institutions: Mapping[str, Institution] = institutions or {}
 
     def __repr__(self) -> str:
         return f"<Run {self.folder}: {self.method}, {self.status}>"
@@ -75,9 +87,13 @@ class Run:
         """What happened when."""
         return read_lines(self.folder / "events.jsonl")
 
-    def asks(self) -> list[dict[str, Any]]:
-        """Every completed ask: step, seconds, and of each silo the form of its reply or its failure."""
-        return read_lines(self.folder / "asks.jsonl")
+    def asks(self, institution: str | None = None) -> list[dict[str, Any]]:
+        """Every completed ask: step, seconds, and of each silo the form of its reply or its failure.
+
+        With an institution, what that asked its members; `within` is the ask of the coordinator.
+        """
+        folder = self.folder if institution is None else self.folder / "silos" / institution
+        return read_lines(folder / "asks.jsonl")
 
     @property
     def clock(self) -> Clock | None:
@@ -91,11 +107,14 @@ class Run:
     def moments(self, clock: Clock | None = None) -> list[Moment]:
         """Every ask in simulated time, by the run's own clock or by another one; none without a clock."""
         clock = self.clock if clock is None else clock
-        return [] if clock is None else timeline(self.asks(), clock, self.about["seed"])
+        if clock is None:
+            return []
+        members = {name: self.asks(name) for name in self.about.get("members", {})}
+        return layered(self.asks(), members, clock, self.about["seed"])
 
     def audit(self, silo: str) -> list[dict[str, Any]]:
-        """All that left a silo, in order."""
-        return read_lines(self.folder / "silos" / silo / "audit.jsonl")
+        """All that left a silo, in order; a member of an institution is called "INSTITUTION/MEMBER"."""
+        return read_lines(self.folder / "silos" / silo.replace("/", "/members/") / "audit.jsonl")
 
     def scores(self, stage: str) -> dict[str, float]:
         """Accuracy after a stage (`local`, `federated`) of the silos that share it."""

@@ -1,0 +1,70 @@
+"""FedAdp: FedAvg in which a model weighs more, the more its update points where all updates together point.
+
+H. Wu and P. Wang, "Fast-Convergent Federated Learning with Adaptive Weighting" (2021).
+
+A silo's angle is that between its update and the mean update by size, averaged over the rounds in which it
+took part; its weight is ∝ D_i·e^f, with f a falling function of the angle (`cosilo.angles`). In a federation
+with institutions the rule holds at both layers, as Tempo compares with it, or at one (`at`).
+
+Deviations from the paper:
+
+- Angles are taken between differences of weights, which are proportional to its sums of gradients; batch-norm
+  statistics are part of them, counters are not.
+- Inside an institution every local round counts as one, and it is the institution that remembers the angles.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cosilo.angles import angle, shares, smoothed
+from cosilo.averaging import Weights, mean
+from cosilo.methods.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
+    from cosilo.runs.journal import Replies
+
+
+class FedAdp(FedAvg):
+    """FedAvg with adaptive weights.
+
+    >>> FedAdp(at="server").alpha
+    5.0
+    """
+
+    name: ClassVar[str] = "fedadp"
+
+    #: How steeply the weight falls with the angle.
+    alpha: Annotated[float, Field(gt=0)] = 5.0
+    #: Where the rule holds; elsewhere it is the mean of FedAvg.
+    at: Literal["both", "server", "institutions"] = "both"
+
+    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
+        """The replies are read three times, one in memory at a time: mean update, angles, weighted mean."""
+        average = super().merged(silos, replies, state)
+        here = "server" if silos.within is None else "institutions"
+        if self.at not in ("both", here):
+            return average
+        angles: dict[str, float] = {}
+        sizes: dict[str, float] = {}
+        # By name: θ̃ and the number of rounds it is the mean of.
+        known: dict[str, Any] = dict(state.get("angles", {}))
+        for name, reply in replies.items():
+            weights: Any = reply["weights"]
+            size: Any = reply["size"]
+            sizes[name] = float(size) if self.weighting == "size" else 1.0
+            before, times = known.get(name, (0.0, 0))
+            angles[name] = smoothed(float(before), int(times), angle(weights, average, state["weights"]))
+            known[name] = np.array([angles[name], times + 1])
+        state["angles"] = known
+        weighed = shares(sizes, angles, self.alpha)
+
+        def models() -> Iterable[tuple[Weights, float]]:
+            for name, reply in replies.items():
+                weights: Any = reply["weights"]
+                yield weights, weighed[name]
+
+        return mean(models())

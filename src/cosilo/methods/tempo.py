@@ -1,0 +1,77 @@
+"""Tempo: FedAvg in three layers, in which the server sets how many epochs each institution's clients do.
+
+C. Ying, B. Li and B. Li, "Tempo: Improving Training Performance in Cross-Silo Federated Learning" (2022).
+
+An institution does τ_i rounds of averaging with its clients (eqs. 3 to 5) before it replies, and the server
+averages the institutions by size (eq. 6). The further an institution's model is from the new global one, the
+fewer epochs its clients do in the next round (eq. 9): the most divergent gets c/2, the least divergent 2c.
+
+Deviations from the paper, and what it leaves open:
+
+- Where all differences are equal everyone gets c; a difference of 0 counts as the smallest positive one; an
+  institution that did not answer keeps its epochs (`cosilo.pacing`).
+- The difference is one 2-norm over all parameters and batch-norm statistics.
+- A silo without members takes part like an institution: it trains once in each round.
+- A client that was lost is left out of its institution's mean, and of its size in that round.
+- Local training, which everything is compared with, gets c epochs for each round.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from cosilo.averaging import like
+from cosilo.message import Message
+from cosilo.methods.fedavg import Averaging
+from cosilo.pacing import epochs
+from cosilo.similarity import distance
+
+if TYPE_CHECKING:
+    from cosilo.coordinator import Silos
+    from cosilo.runs.journal import Replies
+
+
+class Tempo(Averaging):
+    """Three-layer averaging with adaptive epochs.
+
+    >>> Tempo().first_epochs, Tempo().local_rounds
+    (6, 4)
+    """
+
+    name: ClassVar[str] = "tempo"
+
+    #: c: the epochs of everyone in the first round.
+    first_epochs: Annotated[int, Field(ge=1)] = 6
+    local_rounds: Annotated[int, Field(ge=1)] = 4
+
+    @property
+    def usual_epochs(self) -> int:
+        """c."""
+        return self.first_epochs
+
+    def train_all(self, silos: "Silos", state: dict[str, Any]) -> "Replies":
+        """Everyone gets the weights and its own number of epochs (steps 1 and 2)."""
+        pace = self._pace(silos, state)
+
+        def message(name: str) -> Message:
+            return {"weights": state["weights"], "round": state["round"], "epochs": pace[name]}
+
+        return silos.ask("train", each=message, to=self.chosen(silos), valid=like(state["weights"]))
+
+    def review(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> None:
+        """Set the epochs of the next round by eq. 9 (step 5)."""
+        before = self._pace(silos, state)
+        differences: dict[str, float] = {}
+        for name, reply in replies.items():
+            weights: Any = reply["weights"]
+            differences[name] = distance(weights, state["weights"])
+        found = {"round": state["round"], "epochs": before, "differences": differences}
+        silos.findings.setdefault("pace", []).append(found)
+        after = epochs(differences, self.first_epochs, before)
+        state["pace"] = {name: np.array(count) for name, count in after.items()}
+
+    def _pace(self, silos: "Silos", state: dict[str, Any]) -> dict[str, int]:
+        """How many epochs each institution's clients do now."""
+        known: Any = state.get("pace", {})
+        return {name: int(known.get(name, self.first_epochs)) for name in silos.names}

@@ -1,0 +1,198 @@
+"""Institutions in recipes: nested tables and simulations, checked, run and resumed by whole commands."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from cosilo import Run
+from cosilo.cli import main
+from cosilo.clock import Clock
+
+pytest.importorskip("torch")
+
+NESTED = """
+[method]
+use = "fedavg"
+rounds = 2
+local_rounds = 2
+[defaults]
+label = "sick"
+shares = ["weights", "size", "metrics"]
+learner = { use = "mlp", hidden = [4], recipe = { optimiser = "sgd", lr = 0.05, batch = 16 } }
+[[silo]]
+name = "hospital-a"
+shares = ["weights", "size"]
+[[silo.member]]
+name = "ward-1"
+path = "one.csv"
+[[silo.member]]
+name = "ward-2"
+path = "two.csv"
+test = 0.5
+[[silo]]
+name = "hospital-b"
+quorum = 1.0
+[[silo.member]]
+name = "ward-1"
+path = "three.csv"
+[[silo]]
+name = "practice"
+path = "four.csv"
+"""
+SIMULATION = """
+[method]
+use = "tempo"
+rounds = 2
+first_epochs = 2
+local_rounds = 2
+[clock]
+up = { rate = 1e5 }
+inside = { rate = 1e6, shared = false }
+[simulation]
+dataset = "digits"
+split = { use = "iid", silos = 6, size = 40 }
+institutions = 3
+shares = ["weights", "size", "metrics"]
+learners = [{ use = "mlp", hidden = [8], recipe = { optimiser = "sgd", lr = 0.01, batch = 16 } }]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    for name in ("one", "two", "three", "four"):
+        ages = rng.normal(size=40)
+        rows = [f"{age:.3f},{rng.normal():.3f},{'yes' if age > 0 else 'no'}" for age in ages]
+        (tmp_path / f"{name}.csv").write_text("age,dose,sick\n" + "\n".join(rows) + "\n")
+    (tmp_path / "nested.toml").write_text(NESTED)
+    (tmp_path / "simulation.toml").write_text(SIMULATION)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cosilo(monkeypatch, capsys):
+    """Run a command in this process; gives exit code, output and errors."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["cosilo", *arguments])
+        with pytest.raises(SystemExit) as done:
+            main()
+        shown = capsys.readouterr()
+        return int(done.value.code or 0), shown.out, shown.err
+
+    return run
+
+
+def test_nested_tables_are_checked_and_run(folder, cosilo):
+    code, out, err = cosilo("check", "nested.toml")
+    assert (code, err) == (0, "")
+    rows = [[cell.rstrip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if "│" in line]
+    assert [row[0] for row in rows] == [
+        " hospital-a",
+        "   ward-1",
+        "   ward-2",
+        " hospital-b",
+        "   ward-1",
+        " practice",
+    ]
+    assert [row[3].strip() for row in rows[:4]] == ["(2 members)", "mlp", "mlp", "(1 member)"]
+    assert rows[0][4].strip() == "size, weights"
+
+    code, out, _ = cosilo("run", "nested.toml", "--dir", "run")
+    assert code == 0
+    run = Run(folder / "run")
+    assert sorted(run.scores("federated")) == ["hospital-b", "practice"]  # hospital-a keeps its scores
+    assert run.about["members"] == {"hospital-a": ["ward-1", "ward-2"], "hospital-b": ["ward-1"]}
+    assert (folder / "run/report.html").exists()
+    code, out, _ = cosilo("resume", "run")
+    assert code == 0
+    assert "finished already" in out
+
+
+def test_a_simulation_deals_its_silos_to_institutions(folder, cosilo):
+    code, _, err = cosilo("run", "simulation.toml", "--dir", "run")
+    assert code == 0, err
+    run = Run(folder / "run")
+    assert run.about["members"] == {
+        "institution-1": ["silo-1", "silo-2"],
+        "institution-2": ["silo-3", "silo-4"],
+        "institution-3": ["silo-5", "silo-6"],
+    }
+    assert len(run.result["pace"]) == 2
+    # On the clock members compute at once, and their network is not the one to the server.
+    trained = [moment for moment in run.moments() if moment.step == "train"]
+    slow = Clock.model_validate({"up": {"rate": 1e5}, "inside": {"rate": 1e3, "shared": False}})
+    slower = [moment for moment in run.moments(slow) if moment.step == "train"]
+    weights = run.asks()[5]["arrivals"]["institution-1"]["fields"]["weights"]["bytes"]
+    more = 2 * weights / 1e3 - 2 * weights / 1e6  # two local rounds over the slower link
+    for one, other in zip(trained, slower, strict=True):
+        assert other.compute == pytest.approx(one.compute + more, rel=0.01)
+        assert other.upload == one.upload == pytest.approx(3 * (weights + 2) / 1e5, rel=0.01)
+    assert "institution-1" in (folder / "run/report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "setting", "line"),
+    [
+        ("simulation", "simulation.institutions=4", "simulation.institutions: got 4 for 6 silos; wants a "),
+        ("simulation", "simulation.institutions=0", "simulation.institutions: got 0; wants greater than"),
+        ("simulation", "simulation.institutions=12", "simulation.institutions: got 12 for 6 silos"),
+        (
+            "simulation",
+            "method.epochs=2",
+            "method.epochs: there is no such key (did you mean 'first_epochs'?)",
+        ),
+        (
+            "simulation",
+            "method.local_rounds=0",
+            "method.local_rounds: got 0; wants greater than or equal to 1",
+        ),
+        (
+            "nested",
+            "silo.hospital-a.path=one.csv",
+            "silo.0: wants no path beside member tables: members have",
+        ),
+        ("nested", "silo.hospital-a.quorum=2", "silo.0.quorum: got 2; wants less than or equal to 1"),
+        ("nested", "silo.practice.quorum=0.5", "silo.2: wants quorum with member tables only"),
+        ("nested", "silo.hospital-b.member=[]", "silo.1: wants one of path and dataset, or member tables"),
+        (
+            "nested",
+            "silo.hospital-a.member.ward-2.lable=x",
+            "silo.0.member.1.lable: there is no such key (did",
+        ),
+        (
+            "nested",
+            'silo.hospital-b.member=[{name="x", member=[{name="y", path="one.csv"}]}]',
+            "silo.1: wants members without members of their own",
+        ),
+        (
+            "nested",
+            "silo.hospital-a.member.ward-2.path=no.csv",
+            "silo 'hospital-a': silo 'ward-2': no.csv: is not there",
+        ),
+        (
+            "nested",
+            "silo.hospital-a.member.ward-2.name=ward-1",
+            "silo 'hospital-a': 2 members are called 'ward-1'; give each a name of its own",
+        ),
+        (
+            "nested",
+            'silo.hospital-a.member.ward-2.shares=["size"]',
+            "silo 'hospital-a': silo 'ward-2': does not share 'weights', which fedavg needs",
+        ),
+        ("nested", 'silo.hospital-a.shares=["size"]', "silo 'hospital-a': does not share 'weights', which"),
+        (
+            "nested",
+            'method={use="fedfomo"}',
+            "silo 'hospital-a': is an institution with members, which fedfomo does not know; it can join",
+        ),
+    ],
+)
+def test_mistakes_are_lines_that_name_the_place(folder, cosilo, recipe, setting, line):
+    code, _, err = cosilo("check", f"{recipe}.toml", "--set", setting)
+    assert code == 2
+    assert "Traceback" not in err
+    assert line in err.splitlines()[0].removeprefix(f"error: {recipe}.toml: ").removeprefix("error: ")
