@@ -13,6 +13,9 @@ import cosilo
 from cosilo import build, settings
 from cosilo.compare import Comparison, carry_out, default_folder, opened, plan_for
 from cosilo.errors import ConfigError, CosiloError, RunError
+from cosilo.flare.commands import add_commands
+from cosilo.flare.runs import is_between
+from cosilo.flare.runs import resume as resume_between
 from cosilo.labels import first_labels, known_ending, per_class, read_labels, write_labels
 from cosilo.methods import METHODS
 from cosilo.overview import overview
@@ -109,6 +112,9 @@ def resume(folder: RunFolder) -> None:
     """Continue a run or a comparison that was interrupted; completed steps are not repeated."""
     if has_plan(folder):
         _compare(read_plan(folder), folder)
+        return
+    if is_between(folder):
+        show(resume_between(folder, lambda line: err.print(line, highlight=False, soft_wrap=True)))
         return
     stopped = Run(folder)
     values, source = build.read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
@@ -265,6 +271,9 @@ def _percent(accuracy: float | None, failed: bool) -> str:
 
 def _mean(values: dict[str, float]) -> float | None:
     return sum(values.values()) / len(values) if values else None
+
+
+add_commands(app, lambda finished: show(finished))
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 import cosilo
 from cosilo.clock import FREE, Clock
-from cosilo.coordinator import NotMet, Silos, other_pool
+from cosilo.conduct import Agreed, Stopped, conduct
+from cosilo.coordinator import other_pool
 from cosilo.engines.local import LocalEngine
 from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.instances import Instances, as_instances, fingerprint
@@ -20,8 +21,7 @@ from cosilo.methods.base import Method
 from cosilo.participant import different_names, quorum_in_range
 from cosilo.pool_labels import as_pool_labels
 from cosilo.runs.events import Events
-from cosilo.runs.files import write_json
-from cosilo.runs.journal import Failure, Journal
+from cosilo.runs.journal import Failure
 from cosilo.runs.record import Record
 from cosilo.runs.run import Run, begin, locked, new_folder_name
 from cosilo.silo import Silo
@@ -209,42 +209,22 @@ class Federation:
         return Run(path, {silo.name: silo for silo in self._plain}, institutions)
 
     def _execute(self, run: Run, events: Events) -> None:
-        engine = LocalEngine(self.silos, self.workers)
-        journal = Journal(run.folder / "journal")
-        silos = Silos(
-            [silo.name for silo in self.silos],
-            self.method,
-            engine,
-            journal,
-            events,
+        run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
+        classes = () if self.pool_labels is None else tuple(np.unique(self.pool_labels).tolist())
+        agreed = Agreed(
+            silos=[silo.name for silo in self.silos],
             seed=self.seed,
             quorum=self.quorum,
             timeout=self.timeout,
+            pool=self.pool_fingerprint,
+            pool_size=0 if self.pool is None else len(self.pool),
+            pool_classes=classes,
         )
-        run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
         try:
-            engine.open(self.method, self.seed, run.folder / "silos")
-            silos.meet(
-                self.method,
-                self.pool_fingerprint,
-                0 if self.pool is None else len(self.pool),
-                () if self.pool_labels is None else np.unique(self.pool_labels).tolist(),
-            )
-            self.method.coordinate(silos)
-        except CosiloError as error:
-            events.add("stop", text=str(error))
-            run.mark("refused" if isinstance(error, NotMet) else "stopped")
-            raise type(error)(f"{error}{_own_logs(run.folder, silos.failed)}") from error
-        finally:
-            engine.close()
-        tasks = {name: list(task.classes) for name, task in silos.tasks.items()}
-        wanted = {name: classes for name, classes in silos.wanted.items() if classes}
-        found = {"tasks": tasks, **({"wanted": wanted} if wanted else {}), **silos.findings}
-        write_json(run.folder / "result.json", found)
-        events.add("finish")
-        for name in ("", *(f"silos/{silo.name}" for silo in self.silos if isinstance(silo, Institution))):
-            Journal(run.folder / name / "journal").tidy()
-        run.mark("finished")
+            conduct(run, self.method, LocalEngine(self.silos, self.workers), agreed, events)
+        except Stopped as stopped:
+            kind = type(stopped.error)
+            raise kind(f"{stopped}{_own_logs(run.folder, stopped.failed)}") from stopped.error
 
 
 def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from cosilo.runs.record import Record
 
 
+#: What a silo may be called: it is the name of a folder, and of a site.
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
 class Participant(ABC):
     """What boundary, record and engine need of it: a name, a policy, a state that can be kept, steps."""
 
@@ -25,7 +29,7 @@ class Participant(ABC):
     learner: "Learner | None" = None
 
     def __init__(self, name: str, shares: Iterable[str]) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        if not re.fullmatch(NAME, name):
             raise ConfigError(f"silo name {name!r}: wants letters, digits, '.', '_' and '-', 64 at most")
         self.name = name
         self._where = f"silo {name!r}"

@@ -21,22 +21,40 @@ from cosilo.silo import Silo
 
 def make_silos(settings: Settings, source: Source) -> list[Silo | Institution]:
     """The silos of `[[silo]]` tables, or one line for each thing that is wrong with them."""
-    silos: list[Silo | Institution] = []
     problems: list[str] = []
-    for place, one in enumerate(settings.silo):
-        where, members = f"{source.name}: silo.{place}", []
-        for inner, member in enumerate(one.member):
-            with _noted(problems, source, member.name, f"silo {one.name!r}: "):
-                members.append(_silo(member, settings, source, f"{where}.member.{inner}"))
-        with _noted(problems, source, one.name):
-            if not one.member:
-                silos.append(_silo(one, settings, source, where))
-            elif len(members) == len(one.member):
-                quorum = 0.5 if one.quorum is None else one.quorum
-                silos.append(Institution(one.name, members, shares=one.shares, quorum=quorum))
+    found = [
+        _made(one, settings.seed, source, f"{source.name}: silo.{place}", problems)
+        for place, one in enumerate(settings.silo)
+    ]
     if problems:
         raise DataError("\n".join(problems))
-    return silos
+    return [silo for silo in found if silo is not None]
+
+
+def make_silo(one: SiloSettings, source: Source) -> Silo | Institution:
+    """The silo of a file of its own."""
+    problems: list[str] = []
+    found = _made(one, 0, source, source.name, problems)
+    if found is None:
+        raise DataError("\n".join(problems))
+    return found
+
+
+def _made(
+    one: SiloSettings, seed: int, source: Source, where: str, problems: list[str]
+) -> Silo | Institution | None:
+    """A silo with or without members; None if there are problems with it."""
+    members = []
+    for place, member in enumerate(one.member):
+        with _noted(problems, source, member.name, f"silo {one.name!r}: "):
+            members.append(_silo(member, seed, source, f"{where}.member.{place}"))
+    with _noted(problems, source, one.name):
+        if not one.member:
+            return _silo(one, seed, source, where)
+        if len(members) == len(one.member):
+            quorum = 0.5 if one.quorum is None else one.quorum
+            return Institution(one.name, members, shares=one.shares, quorum=quorum)
+    return None
 
 
 @contextmanager
@@ -52,7 +70,7 @@ def _noted(problems: list[str], source: Source, name: str, inside: str = "") -> 
         problems.append(text)
 
 
-def _silo(one: SiloSettings, settings: Settings, source: Source, where: str) -> Silo:
+def _silo(one: SiloSettings, seed: int, source: Source, where: str) -> Silo:
     test: Any = "auto" if "test" not in one.model_fields_set else None if one.test is False else one.test
     if one.path is not None:
         X, y = _examples(one, source.path(one.path), where)
@@ -62,7 +80,7 @@ def _silo(one: SiloSettings, settings: Settings, source: Source, where: str) -> 
             train, held = (data.load(one.dataset, split) for split in ("train", "test"))
         if one.per_class is not None:
             with named(f"{where}.per_class"):
-                train = train.take(data.balanced(train.y, one.per_class, seed=settings.seed))
+                train = train.take(data.balanced(train.y, one.per_class, seed=seed))
         names = np.array(train.classes)
         X, y = train.X, names[train.y]
         test = None if test is None else (held.X, names[held.y])
@@ -72,7 +90,7 @@ def _silo(one: SiloSettings, settings: Settings, source: Source, where: str) -> 
         raise ConfigError(f"{where}.learner: is missing; give the silo or [defaults] a learner")
     pool = None
     if one.pool is not None:
-        pool = make_pool(one.pool, settings.seed, None, source, f"silo {one.name!r}, pool")
+        pool = make_pool(one.pool, seed, None, source, f"silo {one.name!r}, pool")
     return Silo(
         one.name,
         X,

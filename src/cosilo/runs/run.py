@@ -156,7 +156,13 @@ def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] |
                     "choose another directory or delete this one"
                 )
         return run
-    own = {".lock", "recipe.json", "recipe.json.part", "run.json.part"}  # what a crash may have left
+    own = {
+        ".lock",
+        "recipe.json",
+        "federation.json",
+        "recipe.json.part",
+        "run.json.part",
+    }  # a crash may leave
     if folder.exists() and any(entry.name not in own for entry in folder.iterdir()):
         raise RunError(f"{folder}: is not empty and not a run; choose another directory")
     with explained(folder):

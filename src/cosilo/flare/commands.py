@@ -1,0 +1,185 @@
+"""The commands between organisations."""
+
+import importlib.util
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cosilo.errors import ConfigError, RunError
+from cosilo.flare import processes
+from cosilo.flare.files import read_federation, read_silo
+from cosilo.flare.kits import ADMIN, COORDINATOR, SERVER, provision
+from cosilo.flare.place import settled
+from cosilo.flare.runs import submit as submit_run
+from cosilo.flare.session import session
+from cosilo.runs.run import Run, runs_in
+
+out = Console()
+err = Console(stderr=True)
+
+FederationFile = Annotated[Path, typer.Argument(metavar="FEDERATION.toml", help="The coordinator's file.")]
+Kit = Annotated[Path, typer.Argument(metavar="KIT", help="A start-up kit.")]
+Runs = Annotated[Path | None, typer.Option("--runs", help="Where runs are kept; default: in the kit.")]
+CoordinatorKit = Annotated[
+    Path | None,
+    typer.Option("--kit", help="Default: kits/coordinator beside the file."),
+]
+
+
+def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
+    """Add the commands to the command line; `show` prints a finished run."""
+    coordinator = typer.Typer(no_args_is_help=True, help="The coordinator's side.")
+    app.add_typer(coordinator, name="coordinator")
+
+    @app.command("provision")
+    def provision_(
+        file: FederationFile,
+        folder: Annotated[Path | None, typer.Option("--out", help="Default: kits beside the file.")] = None,
+    ) -> None:
+        """Make one start-up kit for each silo and the coordinator's, with certificates."""
+        _need_flare()
+        settings = read_federation(file)
+        folder = file.parent / "kits" if folder is None else folder
+        kits = provision(settings, folder)
+        table = Table("kit", "for", "start it there with")
+        for name in settings.members:
+            table.add_row(str(kits[name]), f"silo {name}", "cosilo join KIT SILO.toml")
+        kit = kits[SERVER].parent
+        table.add_row(
+            str(kit), f"the coordinator at {settings.coordinator.host}", "cosilo coordinator start KIT"
+        )
+        out.print(table)
+        out.print("A kit holds a private key: hand each to its silo only, and over a channel you trust.")
+
+    @coordinator.command("start")
+    def start(kit: Kit, runs: Runs = None) -> None:
+        """Start the coordinator and stay with it; Ctrl-C ends it."""
+        _need_flare()
+        server = processes.server_kit(kit)
+        process = processes.start_server(server, runs or server / "runs")
+        _stay(process, server)
+
+    @app.command()
+    def join(
+        kit: Kit,
+        file: Annotated[Path, typer.Argument(metavar="SILO.toml", help="The silo's own file.")],
+        runs: Runs = None,
+    ) -> None:
+        """Take part with a silo and stay; Ctrl-C ends it."""
+        _need_flare()
+        name, silo = processes.site_name(kit), read_silo(file)
+        if silo.name != name:
+            raise ConfigError(f"{file}: name: got {silo.name!r}; wants {name!r}, which {kit} is made for")
+        folder = runs or kit / "runs"
+        out.print(
+            f"silo {name}: {silo.size} instances; may leave: {', '.join(sorted(silo.shares)) or 'nothing'}"
+        )
+        out.print(f"records, models and audit logs: {folder}", soft_wrap=True)
+        _stay(processes.start_site(kit, file, folder), kit)
+
+    @app.command()
+    def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:
+        """Start a run on a coordinator that is started, and follow it."""
+        _need_flare()
+        settings = read_federation(file)
+        show(submit_run(settings, kit or file.parent / "kits" / COORDINATOR, _tell))
+
+    @app.command()
+    def status(kit: Kit) -> None:
+        """Which silos are there, and how far the runs are."""
+        _need_flare()
+        with session(kit) as flare:
+            out.print(f"silos that are there: {', '.join(sorted(flare.connected())) or 'none'}")
+        table = Table("run", "method", "status", "last event")
+        for run in runs_in(Path(settled(processes.server_kit(kit)).runs)):
+            events = run.events()
+            last = events[-1] if events else {}
+            told = " ".join(str(last[key]) for key in ("event", "step", "silo") if key in last)
+            table.add_row(run.folder.name, run.method, run.status, told)
+        out.print(table)
+
+    @app.command()
+    def stop(
+        folder: Annotated[Path, typer.Argument(metavar="KIT", help="A kit, or a folder of kits.")],
+    ) -> None:
+        """End the processes of a kit, or of all kits in a folder."""
+        kits = processes.kits_in(folder)
+        if not kits:
+            raise ConfigError(f"{folder}: has no kit in it")
+        ended = [kit for kit in kits if processes.stop(kit)]
+        out.print("\n".join(f"stopped: {kit}" for kit in ended) or "nothing was running", soft_wrap=True)
+
+    @app.command()
+    def up(
+        file: FederationFile,
+        folder: Annotated[Path | None, typer.Option("--dir", help="Default: up beside the file.")] = None,
+    ) -> None:
+        """Try a federation out on this machine: all its processes, with certificates, on loopback.
+
+        The file of silo NAME is NAME.toml beside the federation's.
+        """
+        _need_flare()
+        settings = read_federation(file)
+        folder = file.parent / "up" if folder is None else folder
+        files = {name: file.parent / f"{name}.toml" for name in settings.members}
+        for path in files.values():
+            read_silo(path)  # whatever is wrong is told before anything is started
+        if settings.coordinator.host not in ("127.0.0.1", "localhost"):
+            here = settings.coordinator.model_copy(update={"host": "127.0.0.1"})
+            settings = settings.model_copy(update={"coordinator": here})
+        kits = folder / "kits"
+        if not kits.exists():
+            provision(settings, kits)
+        (folder / "logs").mkdir(exist_ok=True)
+        with ExitStack() as stack:
+            server = kits / COORDINATOR / SERVER
+            stack.callback(processes.stop, server)
+            log = stack.enter_context((folder / "logs" / "coordinator.txt").open("a"))
+            processes.start_server(server, folder / "runs", log)
+            for name, path in files.items():
+                stack.callback(processes.stop, kits / name)
+                log = stack.enter_context((folder / "logs" / f"{name}.txt").open("a"))
+                processes.start_site(kits / name, path, folder / "silos" / name, log)
+            _tell(f"started the coordinator and {len(files)} silos; their logs: {folder / 'logs'}")
+            _until_reachable(kits / COORDINATOR / ADMIN)
+            show(submit_run(settings, kits / COORDINATOR, _tell))
+
+
+def _until_reachable(kit: Path, patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while True:
+        try:
+            with session(kit, patience=5.0):
+                return
+        except RunError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+
+
+def _stay(process: "processes.Process", kit: Path) -> None:
+    """Wait for the process of a kit; it goes when this one is told to."""
+    signal.signal(signal.SIGTERM, lambda *_: processes.stop(kit))
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        processes.stop(kit)
+        return
+    if code > 0:
+        raise RunError(f"{kit}: ended with code {code}; its log: {kit / 'log.txt'}")
+
+
+def _tell(line: str) -> None:
+    err.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _need_flare() -> None:
+    if importlib.util.find_spec("nvflare") is None:
+        raise ConfigError("this needs NVIDIA FLARE: pip install 'cosilo[flare]'")

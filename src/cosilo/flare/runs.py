@@ -1,0 +1,83 @@
+"""Carrying out a run on a coordinator that is started, in as many jobs as it takes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cosilo.errors import RunError
+from cosilo.flare.files import FederationSettings, as_federation
+from cosilo.flare.place import HOLD, settled
+from cosilo.flare.processes import server_kit
+from cosilo.flare.session import session
+from cosilo.runs.files import read_json, write_json
+from cosilo.runs.run import Run, new_folder_name
+
+Tell = Callable[[str], None]
+_FILE = "federation.json"
+
+
+def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> Run:
+    """Start a new run and follow it to its end."""
+    parent = Path(settled(server_kit(kit)).runs)
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = new_folder_name(parent, settings.method.use)
+    values = settings.model_dump(mode="json", exclude_none=True)
+    values["method"] = {"use": settings.method.use, **settings.method.parameters()}
+    folder.mkdir()
+    write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
+    return _carry_out(settings, kit, folder, tell, patience, new=True)
+
+
+def is_between(folder: Path) -> bool:
+    """Whether a run is one between organisations."""
+    return (folder / _FILE).exists()
+
+
+def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
+    """Go on with a run that stopped; the coordinator has to be started."""
+    known = read_json(folder / _FILE)
+    settings = as_federation(known["federation"], str(folder / _FILE))
+    if (folder / "run.json").exists():
+        run = Run(folder)
+        if run.status == "finished":
+            return run
+        if run.status == "refused":
+            raise RunError(f"{folder}: silos and method did not go together; mend that and submit a new run")
+    return _carry_out(settings, Path(known["kit"]), folder, tell, patience, new=False)
+
+
+def _carry_out(
+    settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
+) -> Run:
+    with session(kit) as flare:
+        if new:  # later the run goes on with those who are there
+            flare.wait_for(settings.members, patience, tell)
+        while True:
+            (folder / HOLD).unlink(missing_ok=True)
+            job = flare.jobs().get(folder.name) or flare.submit(settings, folder.name)
+            tell(f"{folder.name}: job {job}")
+            last = flare.follow(job, folder, lambda event: _tell(event, tell))
+            if not last.startswith("held"):
+                break
+            flare.wait_until_over(job)
+    if not (folder / "run.json").exists() or Run(folder).status in ("running", "stopped", "refused"):
+        raise RunError(f"{last or 'the job ended before the run did'}\n{_then(folder)}")
+    return Run(folder)
+
+
+def _then(folder: Path) -> str:
+    if (folder / "run.json").exists() and Run(folder).status == "refused":
+        return f"nothing was computed; the run is in {folder}"
+    return f"completed steps are kept: cosilo resume {folder}"
+
+
+def _tell(event: dict[str, Any], tell: Tell) -> None:
+    match event:
+        case {"event": "ask", "step": step, "silos": silos}:
+            tell(f"{step}: asked {len(silos)} silos")
+        case {"event": "answered", "step": step, "seconds": seconds}:
+            tell(f"{step}: done in {seconds:.1f} s")
+        case {"event": "failure", "text": text}:
+            tell(text)
+        case {"event": "resume"}:
+            tell("goes on where it stopped")

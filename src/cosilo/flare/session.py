@@ -1,0 +1,129 @@
+"""Who asks the coordinator for a run: submits it, follows it, and lets it go on when a silo is back."""
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cosilo.errors import ConfigError, RunError
+from cosilo.flare.files import FederationSettings
+from cosilo.flare.kits import ADMIN, COORDINATOR
+from cosilo.flare.place import HOLD
+from cosilo.runs.files import read_json, read_lines
+from cosilo.wording import listing
+
+_POLL = 1.0
+
+
+def admin_kit(kit: Path) -> Path:
+    """The part of the coordinator's kit that asks for runs, whichever of the two was named."""
+    for path in (kit, kit / ADMIN, kit / COORDINATOR / ADMIN, kit.parent / ADMIN):
+        if (path / "startup" / "fed_admin.json").exists():
+            return path
+    raise ConfigError(f"{kit}: is not a coordinator's kit (it has no startup/fed_admin.json)")
+
+
+class Session:
+    """A connection to a running coordinator."""
+
+    def __init__(self, flare: Any) -> None:
+        self._flare = flare
+        #: How many events of a run were told.
+        self._seen: dict[Path, int] = {}
+
+    def connected(self) -> list[str]:
+        """The silos that are there."""
+        return [client.name for client in self._flare.get_connected_client_list()]
+
+    def jobs(self) -> dict[str, str]:
+        """The runs that are on their way: job by run."""
+        found = self._flare.list_jobs()
+        over = ("FINISHED", "ABORTED", "FAILED", "REJECTED", "ABNORMAL")
+        return {job["job_name"]: job["job_id"] for job in found if not str(job["status"]).startswith(over)}
+
+    def wait_for(self, members: list[str], patience: float, tell: Callable[[str], None]) -> None:
+        """Wait until all silos are there."""
+        end, told = time.monotonic() + patience, None
+        while missing := [name for name in members if name not in self.connected()]:
+            if missing != told:
+                tell(f"waiting for {listing(missing)}")
+                told = missing
+            if time.monotonic() > end:
+                raise RunError(f"not there: {listing(missing)}; start them with: cosilo join KIT SILO.toml")
+            time.sleep(_POLL)
+
+    def submit(self, settings: FederationSettings, run: str) -> str:
+        """Give the coordinator the job of a run; its number."""
+        from cosilo.flare.job import export
+
+        with tempfile.TemporaryDirectory() as folder:
+            return str(self._flare.submit_job(str(export(settings, run, Path(folder)))))
+
+    def stop(self, job: str) -> None:
+        """End a job; what its run completed is kept."""
+        self._flare.abort_job(job)
+
+    def status(self, job: str) -> str:
+        """What FLARE says about a job."""
+        return str(self._flare.get_job_status(job))
+
+    def wait_until_over(self, job: str) -> None:
+        """Wait until FLARE has cleared a job away, so that its silos are free for the next."""
+        while not self.status(job).startswith("FINISHED"):
+            time.sleep(_POLL)
+
+    def follow(self, job: str, folder: Path, tell: Callable[[dict[str, Any]], None]) -> str:
+        """Tell what happens in a run until it finished, stopped or its job ended; why, if it did not finish.
+
+        When a silo that was lost is there again the job is held, so that the run can go on with it: the
+        answer is then "held".
+        """
+        seen, lost, next_look = self._seen.get(folder, 0), set[str](), 0.0
+        while True:
+            now, ended = time.monotonic(), False
+            if now >= next_look:
+                next_look, ended = now + _POLL, self.status(job).startswith("FINISHED")
+                if lost & set(self.connected()):
+                    (folder / HOLD).touch()
+                    lost.clear()
+            new = read_lines(folder / "events.jsonl")[seen:]
+            seen += len(new)
+            self._seen[folder] = seen
+            for event in new:
+                tell(event)
+                match event:
+                    case {"event": "failure", "kind": "lost", "silo": silo}:
+                        lost.add(silo)
+                    case {"event": "finish"}:
+                        return ""
+                    case {"event": "held"}:
+                        return "held"
+                    case {"event": "stop", "text": text}:
+                        return str(text)
+            if ended:
+                return f"the job ended on its way ({self.status(job)})"
+            time.sleep(0.1)
+
+
+@contextmanager
+def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
+    """Connect to the coordinator of a kit."""
+    from nvflare.fuel.flare_api.flare_api import new_secure_session
+
+    kit = admin_kit(kit)
+    about = read_json(kit / "startup" / "fed_admin.json")["admin"]
+    logging.getLogger("nvflare").setLevel(logging.ERROR)
+    try:
+        flare = new_secure_session(about["username"], str(kit.resolve()), timeout=patience)
+    except Exception as error:
+        raise RunError(
+            f"{kit}: cannot reach the coordinator at {about['host']}:{about['port']} "
+            f"({type(error).__name__}); is it started? cosilo coordinator start KIT"
+        ) from None
+    try:
+        yield Session(flare)
+    finally:
+        flare.close()

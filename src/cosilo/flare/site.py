@@ -1,0 +1,93 @@
+"""The silo's end of a FLARE job: the one function that the coordinator can call.
+
+It stands in front of the silo's boundary, which is the same as on any engine: policy, declared fields, record
+and audit log. A job brings the name of a method and its parameters; the silo, its data and its policy come
+from the silo's own file.
+"""
+
+import traceback
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from nvflare.collab import collab
+
+from cosilo.boundary import Ask, Boundary
+from cosilo.engines.threads import OneThread
+from cosilo.errors import CosiloError
+from cosilo.flare.files import known_method, read_silo
+from cosilo.flare.place import settled
+from cosilo.participant import Participant
+from cosilo.runs.journal import Failure
+from cosilo.settings import MethodSettings
+
+
+class Site:
+    """A silo in a run; `method` has its name under `use`, and its parameters."""
+
+    def __init__(self, run: str, seed: int, method: dict[str, Any]) -> None:
+        self.run, self.seed, self.method = run, seed, method
+        self._lock = Lock()
+        self._boundary: Boundary | None = None
+        #: What leaves the silo if it cannot take part: not why.
+        self._problem: Failure | None = None
+
+    @collab.init
+    def open(self) -> None:
+        """Get ready; if that fails, the run is told so at the first ask, and the owner why."""
+        name = str(collab.site_name)
+        kit = Path(collab.workspace.get_root_dir())
+        folder = kit / "runs" / self.run
+        try:
+            folder = Path(settled(kit).runs) / self.run
+            self._boundary = self._made(name, kit, folder)
+        except Exception as error:
+            text = str(error) if isinstance(error, CosiloError) else traceback.format_exc()
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / "log.txt").open("a", encoding="utf-8") as log:
+                log.write(f"cannot take part: {text}\n")
+            self._problem = Failure("error", f"silo {name!r}: cannot take part; its own log says why")
+
+    def _made(self, name: str, kit: Path, folder: Path) -> Boundary:
+        method = known_method(MethodSettings(**self.method), "the job")
+        silo = self.silo(name, kit)
+        silo.preload()
+        OneThread()  # for as long as this process lives
+        return Boundary(silo, method, self.seed, folder)
+
+    def silo(self, name: str, kit: Path) -> Participant:
+        """The silo of this kit."""
+        path = Path(settled(kit).silo or "")
+        silo = read_silo(path)
+        if silo.name != name:
+            raise CosiloError(f"{path}: name: got {silo.name!r}; wants {name!r}, which the kit is made for")
+        return silo
+
+    @collab.publish
+    def answer(self, number: int, step: str, body: bytes) -> dict[str, Any]:
+        """Do a step; only the coordinator may ask, and one step at a time."""
+        with self._lock:
+            content = self._answered(number, step, body)
+        if isinstance(content, Failure):
+            return {"failure": [content.kind, content.text]}
+        return {"reply": content}
+
+    def _answered(self, number: int, step: str, body: bytes) -> bytes | Failure:
+        if collab.caller != "server":
+            return Failure("refused", "only the coordinator may ask")
+        if self._boundary is None:
+            return self._problem or Failure("error", "is not ready")
+        if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
+            return Failure("refused", f"silo {self._boundary.silo.name!r}: wants a number, a step and bytes")
+        return self._boundary.answer(Ask(number, step, body))
+
+    @collab.publish
+    def alive(self) -> bool:
+        """Whether it is still there, also while a step is under way."""
+        return True
+
+    @collab.final
+    def close(self) -> None:
+        """Let go of the silo."""
+        if self._boundary is not None:
+            self._boundary.close()
