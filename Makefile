@@ -27,7 +27,7 @@ lint: .venv/all
 .venv/all: .venv/core
 	@echo "installing all extras into .venv, a few minutes"
 	$(PIP) torch
-	$(PIP) -e '.[torch,data,dev]'
+	$(PIP) -e '.[torch,data,flare,dev]'
 	touch $@
 
 bench: .venv/all
