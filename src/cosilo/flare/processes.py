@@ -1,11 +1,11 @@
 """The processes of a kit: FLARE's server at the coordinator, FLARE's client at a silo."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -16,10 +16,10 @@ from cosilo.runs.files import read_json
 
 Process: TypeAlias = "subprocess.Popen[str]"
 
-_PID = "cosilo.pid"
+_OURS = "nvflare.private.fed.app"
 _MODULES = {
-    "server": "nvflare.private.fed.app.server.server_train",
-    "client": "nvflare.private.fed.app.client.client_train",
+    "server": f"{_OURS}.server.server_train",
+    "client": f"{_OURS}.client.client_train",
 }
 
 
@@ -57,58 +57,43 @@ def start_site(kit: Path, silo: Path, runs: Path, log: IO[str] | None = None) ->
 
 def _start(kit: Path, kind: str, settings: list[str], log: IO[str] | None) -> Process:
     workspace = kit.resolve()
-    if (number := running(workspace)) is not None:
-        raise ConfigError(f"{kit}: is running already (process {number}); end it first: cosilo stop {kit}")
+    if there := running(workspace):
+        raise ConfigError(f"{kit}: is running already (process {there[0]}); end it first: cosilo stop {kit}")
     (workspace / "transfer").mkdir(exist_ok=True)
     for left in ("pid.fl", "shutdown.fl", "restart.fl"):  # what a process that was killed left behind
         (workspace / left).unlink(missing_ok=True)
     command = [sys.executable, "-u", "-m", _MODULES[kind], "-m", str(workspace), "-s", f"fed_{kind}.json"]
     command += ["--set", "secure_train=true", *settings, "org=cosilo", "config_folder=config"]
     options: dict[str, Any] = {"stdout": log, "stderr": subprocess.STDOUT} if log else {}
-    # A group of its own: with the process go the job processes that it started.
-    process = subprocess.Popen(command, cwd=workspace, text=True, start_new_session=True, **options)
-    (workspace / _PID).write_text(str(process.pid), encoding="utf-8")
-    return process
+    # A session of its own: Ctrl-C is for the command that stays with it, which then ends it in order.
+    return subprocess.Popen(command, cwd=workspace, text=True, start_new_session=True, **options)
 
 
-def running(kit: Path) -> int | None:
-    """The process of a kit, if it lives."""
-    try:
-        number = int((kit / _PID).read_text(encoding="utf-8"))
-        # A number may have gone to somebody else since.
-        told = Path(f"/proc/{number}/cmdline")
-        alive = not told.exists() or str(kit.resolve()).encode() in told.read_bytes()
-        os.kill(number, 0)
-    except (OSError, ValueError):
-        return None
-    return number if alive else None
+def running(kit: Path) -> list[int]:
+    """The processes of a kit that live: the one that was started, and those of jobs that it started."""
+    import psutil
+
+    workspace, found = str(kit.resolve()), []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        command = process.info["cmdline"] or []
+        if workspace in command and _OURS in " ".join(command) and process.info["status"] != "zombie":
+            found.append(process.pid)
+    return found
 
 
 def stop(kit: Path, patience: float = 10.0) -> bool:
-    """End the process of a kit with all that it started; whether there was one."""
-    number = running(kit)
-    if number is None:
+    """End the processes of a kit; whether there were any."""
+    if not running(kit):
         return False
     for how in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(number, how)
-            end = time.monotonic() + patience
-            while time.monotonic() < end and _lives(number):
-                time.sleep(0.1)
-        except ProcessLookupError:
-            break
-    (kit / _PID).unlink(missing_ok=True)
-    return True
-
-
-def _lives(group: int) -> bool:
-    """Whether anything of a process group is left that does more than wait to be buried."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(group, os.WNOHANG)
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
+        for number in running(kit):
+            with suppress(ProcessLookupError):
+                os.kill(number, how)
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            if not running(kit):
+                return True
+            time.sleep(0.1)
     return True
 
 

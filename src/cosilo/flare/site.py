@@ -6,6 +6,7 @@ from the silo's own file.
 """
 
 import traceback
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from nvflare.collab import collab
 
 from cosilo.boundary import Ask, Boundary
+from cosilo.engines.flare import BUSY
 from cosilo.engines.threads import OneThread
 from cosilo.errors import CosiloError
 from cosilo.flare.files import known_method, read_silo
@@ -27,6 +29,9 @@ class Site:
 
     def __init__(self, run: str, seed: int, method: dict[str, Any]) -> None:
         self.run, self.seed, self.method = run, seed, method
+        #: One step at a time, and every one in the same thread.
+        self._steps = ThreadPoolExecutor(1, initializer=OneThread)
+        self._answers: dict[int, Future[bytes | Failure]] = {}
         self._lock = Lock()
         self._boundary: Boundary | None = None
         #: What leaves the silo if it cannot take part: not why.
@@ -40,7 +45,7 @@ class Site:
         folder = kit / "runs" / self.run
         try:
             folder = Path(settled(kit).runs) / self.run
-            self._boundary = self._made(name, kit, folder)
+            self._boundary = self._steps.submit(self._made, name, kit, folder).result()
         except Exception as error:
             text = str(error) if isinstance(error, CosiloError) else traceback.format_exc()
             folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +57,6 @@ class Site:
         method = known_method(MethodSettings(**self.method), "the job")
         silo = self.silo(name, kit)
         silo.preload()
-        OneThread()  # for as long as this process lives
         return Boundary(silo, method, self.seed, folder)
 
     def silo(self, name: str, kit: Path) -> Participant:
@@ -65,29 +69,47 @@ class Site:
 
     @collab.publish
     def answer(self, number: int, step: str, body: bytes) -> dict[str, Any]:
-        """Do a step; only the coordinator may ask, and one step at a time."""
+        """Begin a step, unless it has begun; the answer if there is one soon."""
+        if not _asked_by_coordinator():
+            return _REFUSED
         with self._lock:
-            content = self._answered(number, step, body)
+            if number not in self._answers:
+                self._answers = {number: self._steps.submit(self._answered, number, step, body)}
+        return self._soon(number)
+
+    @collab.publish
+    def wait(self, number: int) -> dict[str, Any]:
+        """The answer to a step that has begun, if there is one soon."""
+        return self._soon(number) if _asked_by_coordinator() else _REFUSED
+
+    def _soon(self, number: int) -> dict[str, Any]:
+        answer = self._answers.get(number)
+        if answer is None:
+            return {"failure": ["error", f"was not asked for {number}"]}
+        try:
+            content = answer.result(BUSY)
+        except TimeoutError:
+            return {"busy": True}
         if isinstance(content, Failure):
             return {"failure": [content.kind, content.text]}
         return {"reply": content}
 
     def _answered(self, number: int, step: str, body: bytes) -> bytes | Failure:
-        if collab.caller != "server":
-            return Failure("refused", "only the coordinator may ask")
         if self._boundary is None:
             return self._problem or Failure("error", "is not ready")
         if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
             return Failure("refused", f"silo {self._boundary.silo.name!r}: wants a number, a step and bytes")
         return self._boundary.answer(Ask(number, step, body))
 
-    @collab.publish
-    def alive(self) -> bool:
-        """Whether it is still there, also while a step is under way."""
-        return True
-
     @collab.final
     def close(self) -> None:
-        """Let go of the silo."""
+        """Let go of the silo; a step that is under way is given up with this process."""
         if self._boundary is not None:
             self._boundary.close()
+
+
+_REFUSED = {"failure": ["refused", "only the coordinator may ask"]}
+
+
+def _asked_by_coordinator() -> bool:
+    return bool(collab.caller == "server")
