@@ -8,12 +8,14 @@ from cosilo.errors import RunError
 from cosilo.flare.files import FederationSettings, as_federation
 from cosilo.flare.place import HOLD, settled
 from cosilo.flare.processes import server_kit
-from cosilo.flare.session import session
+from cosilo.flare.session import Session, session
 from cosilo.runs.files import read_json, write_json
-from cosilo.runs.run import Run, new_folder_name
+from cosilo.runs.run import Run, locked, new_folder_name
 
 Tell = Callable[[str], None]
 _FILE = "federation.json"
+#: After a restart of the coordinator it takes silos some seconds to find it again.
+_MOMENT = 20.0
 
 
 def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> Run:
@@ -50,11 +52,14 @@ def _carry_out(
     settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
 ) -> Run:
     with session(kit) as flare:
-        if new:  # later the run goes on with those who are there
-            flare.wait_for(settings.members, patience, tell)
+        try:
+            flare.wait_for(settings.members, patience if new else _MOMENT, tell)
+        except RunError:
+            if new:  # a run that is on its way goes on with those who are there
+                raise
         while True:
             (folder / HOLD).unlink(missing_ok=True)
-            job = flare.jobs().get(folder.name) or flare.submit(settings, folder.name)
+            job = _job_under_way(flare, folder) or flare.submit(settings, folder.name)
             tell(f"{folder.name}: job {job}")
             last = flare.follow(job, folder, lambda event: _tell(event, tell))
             if not last.startswith("held"):
@@ -63,6 +68,19 @@ def _carry_out(
     if not (folder / "run.json").exists() or Run(folder).status in ("running", "stopped", "refused"):
         raise RunError(f"{last or 'the job ended before the run did'}\n{_then(folder)}")
     return Run(folder)
+
+
+def _job_under_way(flare: Session, folder: Path) -> str | None:
+    """The job of a run that somebody else asked for; one that died with its coordinator is cleared away."""
+    job = flare.jobs().get(folder.name)
+    if job is None:
+        return None
+    try:
+        with locked(folder, patience=0.0):
+            flare.stop(job)
+            return None
+    except RunError:
+        return job
 
 
 def _then(folder: Path) -> str:

@@ -4,7 +4,8 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,10 @@ class Session:
 
     def stop(self, job: str) -> None:
         """End a job; what its run completed is kept."""
-        self._flare.abort_job(job)
+        from nvflare.fuel.flare_api.api_spec import InternalError, JobNotRunning
+
+        with suppress(JobNotRunning, InternalError):  # FLARE may list a job that died with its server
+            self._flare.abort_job(job)
 
     def status(self, job: str) -> str:
         """What FLARE says about a job."""
@@ -111,19 +115,24 @@ class Session:
 @contextmanager
 def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
     """Connect to the coordinator of a kit."""
+    from nvflare.fuel.flare_api.api_spec import InternalError, NoConnection
     from nvflare.fuel.flare_api.flare_api import new_secure_session
 
     kit = admin_kit(kit)
     about = read_json(kit / "startup" / "fed_admin.json")["admin"]
     logging.getLogger("nvflare").setLevel(logging.ERROR)
+    where = f"the coordinator at {about['host']}:{about['port']}"
     try:
-        flare = new_secure_session(about["username"], str(kit.resolve()), timeout=patience)
+        with redirect_stdout(StringIO()):
+            flare = new_secure_session(about["username"], str(kit.resolve()), timeout=patience)
     except Exception as error:
         raise RunError(
-            f"{kit}: cannot reach the coordinator at {about['host']}:{about['port']} "
-            f"({type(error).__name__}); is it started? cosilo coordinator start KIT"
+            f"{where}: cannot be reached ({type(error).__name__}); start it: cosilo coordinator start KIT"
         ) from None
     try:
         yield Session(flare)
+    except (NoConnection, InternalError) as error:
+        raise RunError(f"{where}: the connection broke ({error})") from None
     finally:
-        flare.close()
+        with suppress(Exception):  # there may be nobody left to say good-bye to
+            flare.close()

@@ -7,6 +7,7 @@ from the silo's own file.
 
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -21,7 +22,11 @@ from cosilo.flare.files import known_method, read_silo
 from cosilo.flare.place import settled
 from cosilo.participant import Participant
 from cosilo.runs.journal import Failure
+from cosilo.runs.run import locked
 from cosilo.settings import MethodSettings
+
+#: How long the record of a run may still be in the hands of another job.
+_PATIENCE = 300.0
 
 
 class Site:
@@ -33,31 +38,33 @@ class Site:
         self._steps = ThreadPoolExecutor(1, initializer=OneThread)
         self._answers: dict[int, Future[bytes | Failure]] = {}
         self._lock = Lock()
+        self._held = ExitStack()
         self._boundary: Boundary | None = None
         #: What leaves the silo if it cannot take part: not why.
         self._problem: Failure | None = None
 
     @collab.init
     def open(self) -> None:
-        """Get ready; if that fails, the run is told so at the first ask, and the owner why."""
-        name = str(collab.site_name)
-        kit = Path(collab.workspace.get_root_dir())
+        """Begin to get ready; the first step waits for that."""
+        self._steps.submit(self._open, str(collab.site_name), Path(collab.workspace.get_root_dir()))
+
+    def _open(self, name: str, kit: Path) -> None:
+        """Get ready; if that fails, the coordinator is told so when it asks, and the owner why."""
         folder = kit / "runs" / self.run
         try:
             folder = Path(settled(kit).runs) / self.run
-            self._boundary = self._steps.submit(self._made, name, kit, folder).result()
+            method = known_method(MethodSettings(**self.method), "the job")
+            # The job that a lost coordinator left behind may still be at a step here.
+            self._held.enter_context(locked(folder, patience=_PATIENCE))
+            silo = self.silo(name, kit)
+            silo.preload()
+            self._boundary = Boundary(silo, method, self.seed, folder)
         except Exception as error:
             text = str(error) if isinstance(error, CosiloError) else traceback.format_exc()
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / "log.txt").open("a", encoding="utf-8") as log:
                 log.write(f"cannot take part: {text}\n")
             self._problem = Failure("error", f"silo {name!r}: cannot take part; its own log says why")
-
-    def _made(self, name: str, kit: Path, folder: Path) -> Boundary:
-        method = known_method(MethodSettings(**self.method), "the job")
-        silo = self.silo(name, kit)
-        silo.preload()
-        return Boundary(silo, method, self.seed, folder)
 
     def silo(self, name: str, kit: Path) -> Participant:
         """The silo of this kit."""
@@ -106,6 +113,7 @@ class Site:
         """Let go of the silo; a step that is under way is given up with this process."""
         if self._boundary is not None:
             self._boundary.close()
+        self._held.close()
 
 
 _REFUSED = {"failure": ["refused", "only the coordinator may ask"]}
