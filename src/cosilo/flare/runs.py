@@ -6,6 +6,7 @@ from typing import Any
 
 from cosilo.errors import RunError
 from cosilo.flare.files import FederationSettings, as_federation
+from cosilo.flare.kits import fits
 from cosilo.flare.place import HOLD, settled
 from cosilo.flare.processes import server_kit
 from cosilo.flare.session import Session, session
@@ -20,13 +21,11 @@ _MOMENT = 20.0
 
 def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> Run:
     """Start a new run and follow it to its end."""
-    parent = Path(settled(server_kit(kit)).runs)
+    server = server_kit(kit)
+    fits(settings, server)
+    parent = Path(settled(server).runs)
     parent.mkdir(parents=True, exist_ok=True)
     folder = new_folder_name(parent, settings.method.use)
-    values = settings.model_dump(mode="json", exclude_none=True)
-    values["method"] = {"use": settings.method.use, **settings.method.parameters()}
-    folder.mkdir()
-    write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
     return _carry_out(settings, kit, folder, tell, patience, new=True)
 
 
@@ -57,6 +56,11 @@ def _carry_out(
         except RunError:
             if new:  # a run that is on its way goes on with those who are there
                 raise
+        if new:
+            values = settings.model_dump(mode="json", exclude_none=True)
+            values["method"] = {"use": settings.method.use, **settings.method.parameters()}
+            folder.mkdir()
+            write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
         while True:
             (folder / HOLD).unlink(missing_ok=True)
             job = _job_under_way(flare, folder) or flare.submit(settings, folder.name)

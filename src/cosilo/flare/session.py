@@ -11,7 +11,7 @@ from typing import Any
 
 from cosilo.errors import ConfigError, RunError
 from cosilo.flare.files import FederationSettings
-from cosilo.flare.kits import ADMIN, COORDINATOR
+from cosilo.flare.names import ADMIN, COORDINATOR
 from cosilo.flare.place import HOLD
 from cosilo.runs.files import read_json, read_lines
 from cosilo.wording import listing
@@ -120,7 +120,7 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
 
     kit = admin_kit(kit)
     about = read_json(kit / "startup" / "fed_admin.json")["admin"]
-    logging.getLogger("nvflare").setLevel(logging.ERROR)
+    logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # what it cannot reach is told here in one line
     where = f"the coordinator at {about['host']}:{about['port']}"
     try:
         with redirect_stdout(StringIO()):
