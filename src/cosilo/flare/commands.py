@@ -4,7 +4,7 @@ import importlib.util
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ from cosilo.flare.place import settled
 from cosilo.flare.reach import address, is_open, problem
 from cosilo.flare.runs import submit as submit_run
 from cosilo.flare.session import session
-from cosilo.runs.run import Run, runs_in
+from cosilo.runs.run import Run, locked, runs_in
 
 out = Console()
 err = Console(stderr=True)
@@ -110,7 +110,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
             events = run.events()
             last = events[-1] if events else {}
             told = " ".join(str(last[key]) for key in ("event", "step", "silo") if key in last)
-            table.add_row(run.folder.name, run.method, run.status, told)
+            table.add_row(run.folder.name, run.method, _status(run), told)
         out.print(table)
 
     @app.command()
@@ -160,6 +160,14 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
             _tell(f"started the coordinator and {len(files)} silos; their logs: {folder / 'logs'}")
             _until_reachable(kits / COORDINATOR / ADMIN)
             show(submit_run(settings, kits / COORDINATOR, _tell))
+
+
+def _status(run: Run) -> str:
+    """The status of a run; one that says it is running, and nobody is at work on it, was interrupted."""
+    if run.status == "running":
+        with suppress(RunError), locked(run.folder, patience=0.0):
+            return "interrupted"
+    return run.status
 
 
 def _until_reachable(kit: Path, patience: float = 60.0) -> None:

@@ -50,28 +50,45 @@ def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
 def _carry_out(
     settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
 ) -> Run:
-    with session(kit) as flare:
-        try:
-            flare.wait_for(settings.members, patience if new else _MOMENT, tell)
-        except RunError:
-            if new:  # a run that is on its way goes on with those who are there
-                raise
-        if new:
-            values = settings.model_dump(mode="json", exclude_none=True)
-            values["method"] = {"use": settings.method.use, **settings.method.parameters()}
-            folder.mkdir()
-            write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
-        while True:
-            (folder / HOLD).unlink(missing_ok=True)
-            job = _job_under_way(flare, folder) or flare.submit(settings, folder.name)
-            tell(f"{folder.name}: job {job}")
-            last = flare.follow(job, folder, lambda event: _tell(event, tell))
-            if not last.startswith("held"):
-                break
-            flare.wait_until_over(job)
+    try:
+        with session(kit) as flare:
+            _meet(flare, settings, patience, tell, new=new)
+            if new:
+                values = settings.model_dump(mode="json", exclude_none=True)
+                values["method"] = {"use": settings.method.use, **settings.method.parameters()}
+                folder.mkdir()
+                write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
+            last = _follow(flare, settings, folder, tell)
+    except RunError as error:
+        raise RunError(f"{error}\n{_then(folder)}" if folder.exists() else str(error)) from error
     if not (folder / "run.json").exists() or Run(folder).status in ("running", "stopped", "refused"):
         raise RunError(f"{last or 'the job ended before the run did'}\n{_then(folder)}")
     return Run(folder)
+
+
+def _meet(flare: Session, settings: FederationSettings, patience: float, tell: Tell, *, new: bool) -> None:
+    """Wait for the silos; a run that is on its way goes on with those who are there after a moment."""
+    try:
+        flare.wait_for(settings.members, patience if new else _MOMENT, tell)
+    except RunError:
+        if new:
+            raise
+
+
+def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Tell) -> str:
+    """See a run through all its jobs; why it did not finish, if it did not."""
+    while True:
+        (folder / HOLD).unlink(missing_ok=True)
+        job = _job_under_way(flare, folder) or flare.submit(settings, folder.name)
+        tell(f"{folder.name}: job {job}")
+        try:
+            last = flare.follow(job, folder, lambda event: _tell(event, tell))
+        except KeyboardInterrupt:
+            flare.stop(job)
+            raise RunError("stopped") from None
+        if last != "held":
+            return last
+        flare.wait_until_over(job)
 
 
 def _job_under_way(flare: Session, folder: Path) -> str | None:

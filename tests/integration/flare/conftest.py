@@ -1,13 +1,14 @@
-"""One federation for all tests here: a coordinator and three silos in processes of their own, with certificates.
+"""One federation for all tests here: a coordinator and three silos in processes, with certificates.
 
-A silo reads its file anew for every run, so a test writes the files that it needs. The coordinator is one that
-allows everything: whatever is refused is refused by the silos.
+A silo reads its file anew for every run, so a test writes the files that it needs. The coordinator is one
+that allows everything: whatever is refused is refused by the silos.
 """
 
 import json
+import shutil
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ from cosilo.settings import MethodSettings
 pytest.importorskip("nvflare")
 pytest.importorskip("torch")
 
-from cosilo.flare import kits, processes, runs, session  # noqa: E402
-from cosilo.flare.files import FederationSettings, as_federation, read_silo  # noqa: E402
+from cosilo.flare import kits, processes, runs, session
+from cosilo.flare.files import FederationSettings, as_federation, read_silo
 
 NAMES = ("tree", "svm", "net")
 TASKS = {"tree": [0, 1, 2, 3], "svm": [2, 3, 4, 5], "net": [1, 3, 5, 6]}
@@ -35,7 +36,6 @@ LEARNERS = {
     "svm": '{ use = "sklearn.svm.SVC" }',
     "net": '{ use = "mlp", recipe = { epochs = 3, lr = 0.01 } }',
 }
-NETWORK = '{ use = "mlp", hidden = [8], recipe = { optimiser = "sgd", lr = 0.05, batch = 16 } }'
 
 
 def free_port() -> int:
@@ -65,6 +65,8 @@ class Deployment:
     folder: Path
     settings: FederationSettings
     kits: dict[str, Path] = field(default_factory=dict)
+    #: The fingerprint of the pool.
+    pool: str | None = None
     #: What `submit` and `resume` said, line by line.
     told: list[str] = field(default_factory=list)
 
@@ -96,20 +98,21 @@ class Deployment:
                 f"learner = {learners.get(name, LEARNERS[name])}\n",
             )
 
-    def write_networks(self, *names: str, learner: str = NETWORK) -> None:
+    def write_networks(self, *names: str, learner: str = '"mlp", hidden = [8]') -> None:
         """Silos with the same network, which share weights."""
+        recipe = 'recipe = { optimiser = "sgd", lr = 0.05, batch = 16 }'
         for name, data in zip(names, ("one", "two", "three"), strict=False):
             self.write(
                 name,
-                f'path = "{data}.csv"\nlabel = "digit"\nlearner = {learner}\n'
+                f'path = "{data}.csv"\nlabel = "digit"\nlearner = {{ use = {learner}, {recipe} }}\n'
                 'shares = ["weights", "size", "metrics"]\n',
             )
 
     def federation(self, members: tuple[str, ...], use: str, **values: Any) -> FederationSettings:
         """The coordinator's file for a run; keys of the method have a dot in front here."""
         method = {"use": use} | {key[1:]: values.pop(key) for key in list(values) if key.startswith("_")}
-        if use == "cofed" and "pool" not in values:
-            values["pool"] = {"fingerprint": read_silo(self.file(members[0])).pool_fingerprint, "size": 300}
+        if use == "cofed":
+            values.setdefault("pool", {"fingerprint": self.pool, "size": 300})
         values |= {"name": self.settings.name, "members": list(members), "method": method}
         values["coordinator"] = self.settings.coordinator.model_dump()
         return as_federation(values, "federation")
@@ -140,6 +143,18 @@ class Deployment:
                 time.sleep(0.5)
 
 
+def wait_until(true: Callable[[], object], patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def until() -> Callable[..., None]:
+    return wait_until
+
+
 def trusting(kit: Path) -> None:
     """A coordinator that lets everybody do everything."""
     kits.confine_server(kit)
@@ -161,6 +176,8 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     one = Deployment(folder, settings)
     one.kits = kits.provision(settings, folder / "kits")
     one.write_cofed()
+    one.pool = read_silo(one.file("tree")).pool_fingerprint
+    shutil.copy(Path(__file__).with_name("tricks.py"), folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processes, "confine_server", trusting)
         try:

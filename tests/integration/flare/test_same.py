@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from cosilo import Run
+from cosilo.runs.files import read_lines
+
+NETWORK = '{ use = "mlp", hidden = [8], recipe = { optimiser = "sgd", lr = 0.05, batch = 16 } }'
 
 
 def content(path: Path) -> object:
@@ -55,3 +58,39 @@ def test_cofed_with_a_tree_an_svm_and_a_network(deployment, tmp_path):
     other = deployment.locally(tmp_path / "other", *case, _alpha=0.4, seed=6)
     with pytest.raises(AssertionError):  # these comparisons can fail
         assert_same(deployment, run, other)
+
+
+INSTITUTION = """
+shares = ["weights", "size", "metrics"]
+[[member]]
+name = "ward-1"
+path = "three.csv"
+{common}
+[[member]]
+name = "ward-2"
+path = "four.csv"
+test = 0.5
+{common}
+"""
+
+
+def test_fedavg_among_silos_and_an_institution_with_members(deployment, tmp_path):
+    """Three layers: the institution is one party outside, and the coordinator of its wards inside."""
+    deployment.write_networks("tree")
+    common = f'label = "digit"\nshares = ["weights", "size", "metrics"]\nlearner = {NETWORK}\n'
+    deployment.write("net", INSTITUTION.format(common=common))
+    case = (("tree", "net"), "fedavg")
+    settings = {"_rounds": 2, "_local_rounds": 2, "seed": 3}
+    run = deployment.submit(*case, **settings)
+    assert_same(deployment, run, deployment.locally(tmp_path / "local", *case, **settings))
+    members = deployment.record(run, "net") / "members"
+    assert sorted(path.name for path in members.iterdir()) == ["ward-1", "ward-2"]
+    asked = [ask["step"] for ask in read_lines(members.parent / "asks.jsonl")]
+    assert asked.count("train") == 4  # two rounds of two
+
+
+def test_fml(deployment, tmp_path):
+    deployment.write_networks("tree", "net")
+    case = (("tree", "net"), "fml")
+    run = deployment.submit(*case, _rounds=2, seed=7)
+    assert_same(deployment, run, deployment.locally(tmp_path / "local", *case, _rounds=2, seed=7))
