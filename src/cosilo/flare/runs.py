@@ -10,7 +10,7 @@ from cosilo.flare.kits import fits
 from cosilo.flare.place import HOLD, settled
 from cosilo.flare.processes import server_kit
 from cosilo.flare.session import Session, session
-from cosilo.runs.files import read_json, write_json
+from cosilo.runs.files import read_json, read_lines, write_json
 from cosilo.runs.run import Run, locked, new_folder_name
 
 Tell = Callable[[str], None]
@@ -79,16 +79,26 @@ def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Te
     """See a run through all its jobs; why it did not finish, if it did not."""
     while True:
         (folder / HOLD).unlink(missing_ok=True)
-        job = _job_under_way(flare, folder) or flare.submit(settings, folder.name)
+        job = _job_under_way(flare, folder)
+        past = _past(folder, under_way=job is not None)
+        job = job or flare.submit(settings, folder.name)
         tell(f"{folder.name}: job {job}")
         try:
-            last = flare.follow(job, folder, lambda event: _tell(event, tell))
+            last = flare.follow(job, folder, past, lambda event: _tell(event, tell))
         except KeyboardInterrupt:
             flare.stop(job)
             raise RunError("stopped") from None
         if last != "held":
             return last
         flare.wait_until_over(job)
+
+
+def _past(folder: Path, *, under_way: bool) -> int:
+    """How many events of a run are from before its job: all so far, unless the job has begun."""
+    events = [event["event"] for event in read_lines(folder / "events.jsonl")]
+    if not under_way:
+        return len(events)
+    return max((place for place, event in enumerate(events) if event in ("start", "resume")), default=0)
 
 
 def _job_under_way(flare: Session, folder: Path) -> str | None:

@@ -38,7 +38,7 @@ LEARNERS = {
 }
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -151,6 +151,11 @@ def wait_until(true: Callable[[], object], patience: float = 60.0) -> None:
 
 
 @pytest.fixture
+def free_port() -> int:
+    return find_free_port()
+
+
+@pytest.fixture
 def until() -> Callable[..., None]:
     return wait_until
 
@@ -172,7 +177,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     folder = tmp_path_factory.mktemp("flare")
     write_digits(folder)
     values = {"name": "digits", "members": list(NAMES), "method": {"use": "fedavg"}}
-    settings = as_federation({**values, "coordinator": {"port": free_port()}}, "federation")
+    settings = as_federation({**values, "coordinator": {"port": find_free_port()}}, "federation")
     one = Deployment(folder, settings)
     one.kits = kits.provision(settings, folder / "kits")
     one.write_cofed()

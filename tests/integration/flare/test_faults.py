@@ -131,6 +131,32 @@ def test_a_coordinator_that_is_killed_goes_on_where_it_was(stage):
 
 
 @pytest.mark.slow
+def test_a_run_without_a_quorum_stops_and_goes_on_when_it_is_resumed(stage):
+    busy = stage.hold("svm", 6)
+    following = stage.submit(_rounds=2, quorum=1.0)
+    stage.until(lambda: 6 in stage.computed("svm"))
+    kill(stage.deployment.kits["svm"])
+    busy.unlink()
+    with pytest.raises(RunError) as stopped:
+        following.result()
+    folder = stage.run.folder
+    assert str(stopped.value).splitlines() == [
+        "step 'train': 1 of 2 silos answered, the quorum is 2:",
+        LOST,
+        f"completed steps are kept: cosilo resume {folder}",
+    ]
+    stage.deployment.start("svm")
+    told = []
+    run = resume(folder, told.append)
+    assert run.status == "finished"
+    assert run.result["failures"] == []
+    steps = [line.split(":")[0] for line in told if ": asked" in line]
+    assert steps[0] == "train"  # what was before is neither done nor told again
+    assert LOST not in told
+    assert stage.computed("tree") == sorted(set(stage.computed("tree")))
+
+
+@pytest.mark.slow
 def test_a_slow_silo_has_its_time_for_each_ask(stage):
     late = stage.hold("svm", 6)
     following = stage.submit(_rounds=2, timeout=4.0)

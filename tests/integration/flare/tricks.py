@@ -102,11 +102,21 @@ class Net(torch.nn.Module):
     def __init__(self, input_shape, n_classes):
         super().__init__()
         self.layer = torch.nn.Linear(input_shape[0], n_classes)
-        if Boundary._compute is not noted:
-            Boundary.compute, Boundary._compute = Boundary._compute, noted
+        be_noted()
 
     def forward(self, X):
         return self.layer(X)
+
+
+def patient():
+    """A model whose silo does the same."""
+    be_noted()
+    return GaussianNB()
+
+
+def be_noted():
+    if Boundary._compute is not noted:
+        Boundary.compute, Boundary._compute = Boundary._compute, noted
 
 
 def noted(self, ask):
