@@ -20,11 +20,8 @@ Process: TypeAlias = "subprocess.Popen[str]"
 
 #: What the process of a kit says, also the last words of a crash; FLARE's own log is in log.txt.
 CONSOLE = "console.txt"
-_OURS = "nvflare.private.fed.app"
-_MODULES = {
-    "server": f"{_OURS}.server.server_train",
-    "client": f"{_OURS}.client.client_train",
-}
+_FLARE = "nvflare.private.fed.app"
+_MODULES = {"server": f"{_FLARE}.server.server_train", "client": "cosilo.flare.client"}
 
 
 def server_kit(kit: Path) -> Path:
@@ -89,7 +86,8 @@ def running(kit: Path) -> list[int]:
     workspace, found = str(kit.resolve()), []
     for process in psutil.process_iter(["cmdline", "status"]):
         command = process.info["cmdline"] or []
-        if workspace in command and _OURS in " ".join(command) and process.info["status"] != "zombie":
+        ours = any(part.startswith((_FLARE, _MODULES["client"])) for part in command)
+        if ours and workspace in command and process.info["status"] != "zombie":
             found.append(process.pid)
     return found
 

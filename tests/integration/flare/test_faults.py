@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cosilo.errors import RunError
+from cosilo.report import write_report
 from cosilo.runs.files import read_lines
 from cosilo.runs.run import runs_in
 
@@ -90,6 +91,7 @@ def test_a_silo_that_is_killed_in_a_step_takes_part_again_when_it_is_back(stage)
         (7, "judge", LOST),
     ]
     assert LOST in stage.deployment.told
+    assert LOST.replace("'", "&#39;") in write_report(run).read_text()
     assert "goes on where it stopped" in stage.deployment.told
     took_part = {ask["number"]: sorted(ask["arrivals"]) for ask in run.asks() if ask["step"] == "train"}
     assert took_part == {6: ["tree"], 10: ["svm", "tree"], 14: ["svm", "tree"]}

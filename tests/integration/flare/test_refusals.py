@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from cosilo.errors import RunError
 from cosilo.runs.files import read_lines
 
 pytest.importorskip("nvflare")
+from cosilo.flare import processes
 from cosilo.flare.job import export
 from cosilo.flare.kits import CLASSES
 from cosilo.flare.runs import resume
@@ -128,3 +130,25 @@ def test_a_silo_refuses_a_job_that_brings_code_or_names_other_classes(deployment
         flare.wait_until_over(number)
     assert not (deployment.kits["tree"] / number).exists()
     assert not mark.exists()
+
+
+@pytest.mark.slow
+def test_a_silo_takes_no_orders_but_jobs_whatever_the_coordinator_runs(deployment, until, tmp_path):
+    deployment.write_cofed()
+    job = export(deployment.federation(("tree",), "cofed"), "spy", tmp_path)
+    out = tmp_path / "spied.json"
+    (job / "app_server" / "custom").mkdir()
+    shutil.copy(Path(__file__).with_name("spy.py"), job / "app_server" / "custom")
+    config = job / "app_server" / "config" / "config_fed_server.json"
+    values = json.loads(config.read_text())
+    orders = {"sys.shell": "cat local/cosilo.json", "sys.info": "", "train.shutdown": "", "no.such.order": ""}
+    values["workflows"] = [{"id": "spy", "path": "spy.Spy", "args": {"orders": orders, "out": str(out)}}]
+    values["components"] = []
+    config.write_text(json.dumps(values))
+    with session(deployment.coordinator) as flare:
+        number = flare._flare.submit_job(str(job))
+        until(out.exists)
+        flare.stop(number)
+        flare.wait_until_over(number)
+    assert json.loads(out.read_text()) == dict.fromkeys(orders, "invalid_request")
+    assert len(processes.running(deployment.kits["tree"])) == 1
