@@ -90,7 +90,6 @@ def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Te
             raise RunError("stopped") from None
         if last != "held":
             return last
-        flare.wait_until_over(job)
 
 
 def _past(folder: Path, *, under_way: bool) -> int:

@@ -73,11 +73,6 @@ class Session:
         """What FLARE says about a job."""
         return str(self._flare.get_job_status(job))
 
-    def wait_until_over(self, job: str) -> None:
-        """Wait until FLARE has cleared a job away, so that its silos are free for the next."""
-        while not self.status(job).startswith("FINISHED"):
-            time.sleep(_POLL)
-
     def follow(self, job: str, folder: Path, past: int, tell: Callable[[dict[str, Any]], None]) -> str:
         """Tell what happens in a run until it finished, stopped or its job ended; why, if it did not finish.
 

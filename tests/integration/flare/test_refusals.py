@@ -127,7 +127,7 @@ def test_a_silo_refuses_a_job_that_brings_code_or_names_other_classes(deployment
         deployed = flare._flare.get_job_meta(number)["job_deploy_detail"]
         assert "tree: NVFLARE_ERROR: BYOC not permitted" in deployed
         flare.stop(number)
-        flare.wait_until_over(number)
+        until(lambda: flare.status(number).startswith("FINISHED"))
     assert not (deployment.kits["tree"] / number).exists()
     assert not mark.exists()
 
@@ -149,6 +149,6 @@ def test_a_silo_takes_no_orders_but_jobs_whatever_the_coordinator_runs(deploymen
         number = flare._flare.submit_job(str(job))
         until(out.exists)
         flare.stop(number)
-        flare.wait_until_over(number)
+        until(lambda: flare.status(number).startswith("FINISHED"))
     assert json.loads(out.read_text()) == dict.fromkeys(orders, "invalid_request")
     assert len(processes.running(deployment.kits["tree"])) == 1
