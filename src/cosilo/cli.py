@@ -13,7 +13,7 @@ import cosilo
 from cosilo import build, settings
 from cosilo.compare import Comparison, carry_out, default_folder, opened, plan_for
 from cosilo.errors import ConfigError, CosiloError, RunError
-from cosilo.flare.commands import add_commands
+from cosilo.flare.commands import add_commands, check_party
 from cosilo.flare.runs import is_between
 from cosilo.flare.runs import resume as resume_between
 from cosilo.labels import first_labels, known_ending, per_class, read_labels, write_labels
@@ -94,7 +94,12 @@ def compare(
 
 @app.command()
 def check(file: RecipeFile, set_: Sets = None) -> None:
-    """Validate a recipe without training: files, columns, tasks, pool, learners, share policies."""
+    """Validate a recipe without training: files, columns, tasks, pool, learners, share policies.
+
+    The file of a silo that joins others, and that of their coordinator, can be checked too.
+    """
+    if not set_ and check_party(file):
+        return
     source = build.Source(str(file), file.parent)
     federation = build.federation(settings.read(file, set_ or []), source)
     problems = federation.check()

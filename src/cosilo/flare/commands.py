@@ -22,7 +22,11 @@ from cosilo.flare.place import settled
 from cosilo.flare.reach import address, is_open, problem
 from cosilo.flare.runs import submit as submit_run
 from cosilo.flare.session import session
+from cosilo.institution import Institution
 from cosilo.runs.run import Run, locked, runs_in
+from cosilo.settings import read
+from cosilo.silo import Silo
+from cosilo.wording import listing
 
 out = Console()
 err = Console(stderr=True)
@@ -84,9 +88,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         if silo.name != name:
             raise ConfigError(f"{file}: name: got {silo.name!r}; wants {name!r}, which {kit} is made for")
         folder = runs or kit / "runs"
-        out.print(
-            f"silo {name}: {silo.size} instances; may leave: {', '.join(sorted(silo.shares)) or 'nothing'}"
-        )
+        _show(silo)
         out.print(f"records, models and audit logs: {folder}; log: {kit / 'log.txt'}", soft_wrap=True)
         problem(kit)  # a certificate that will never do is told before anything is started
         process = processes.start_site(kit, file, folder)
@@ -160,6 +162,30 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
             _tell(f"started the coordinator and {len(files)} silos; their logs: {folder / 'logs'}")
             _until_reachable(kits / COORDINATOR / ADMIN)
             show(submit_run(settings, kits / COORDINATOR, _tell))
+
+
+def check_party(file: Path) -> bool:
+    """Check the file of a silo or a coordinator and say what is in it; whether it is one."""
+    values = read(file)
+    if "members" in values:
+        settings = read_federation(file)
+        where = settings.coordinator
+        out.print(f"federation {settings.name}: {listing(settings.members)}; method {settings.method.use}")
+        out.print(f"coordinator at {where.host}:{where.port}\nready to provision")
+        return True
+    if "name" not in values:
+        return False
+    _show(read_silo(file))
+    out.print("ready to join")
+    return True
+
+
+def _show(silo: Silo | Institution) -> None:
+    """What a silo is to others: how much it has is for its owner."""
+    classes, shares = listing(silo.task.classes), ", ".join(sorted(silo.shares)) or "nothing"
+    out.print(f"silo {silo.name}: {silo.size} training instances, classes {classes}; may leave: {shares}")
+    if isinstance(silo, Silo) and silo.pool is not None:
+        out.print(f"pool: size {len(silo.pool)}, fingerprint {silo.pool_fingerprint}")
 
 
 def _status(run: Run) -> str:

@@ -20,8 +20,9 @@ Process: TypeAlias = "subprocess.Popen[str]"
 
 #: What the process of a kit says, also the last words of a crash; FLARE's own log is in log.txt.
 CONSOLE = "console.txt"
-_FLARE = "nvflare.private.fed.app"
-_MODULES = {"server": f"{_FLARE}.server.server_train", "client": "cosilo.flare.client"}
+_MODULES = {"server": "cosilo.flare.coordinator_process", "client": "cosilo.flare.silo_process"}
+#: What the processes of jobs are, which FLARE starts.
+_JOBS = "nvflare.private.fed.app."
 
 
 def server_kit(kit: Path) -> Path:
@@ -86,7 +87,7 @@ def running(kit: Path) -> list[int]:
     workspace, found = str(kit.resolve()), []
     for process in psutil.process_iter(["cmdline", "status"]):
         command = process.info["cmdline"] or []
-        ours = any(part.startswith((_FLARE, _MODULES["client"])) for part in command)
+        ours = any(part in _MODULES.values() or part.startswith(_JOBS) for part in command)
         if ours and workspace in command and process.info["status"] != "zombie":
             found.append(process.pid)
     return found

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from nvflare.collab import collab
+from nvflare.collab.runtime import controller
 
 import cosilo
 from cosilo.conduct import conduct
@@ -12,6 +13,9 @@ from cosilo.flare.files import as_federation, known_method
 from cosilo.flare.place import HOLD, settled
 from cosilo.runs.events import Events
 from cosilo.runs.run import begin, locked
+
+# Only bytes travel here: FLARE need not import torch, which takes seconds, to be ready for tensors.
+controller.optional_import = lambda **_: (None, False)
 
 
 class Held(Exception):

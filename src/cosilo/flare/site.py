@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any
 
 from nvflare.collab import collab
+from nvflare.collab.runtime import executor
 
 from cosilo.boundary import Ask, Boundary
 from cosilo.engines.flare import BUSY
@@ -26,6 +27,8 @@ from cosilo.runs.journal import Failure
 from cosilo.runs.run import locked
 from cosilo.settings import MethodSettings
 
+# Only bytes travel here: FLARE need not import torch, which takes seconds, to be ready for tensors.
+executor.optional_import = lambda **_: (None, False)
 #: How long the record of a run may still be in the hands of another job.
 _PATIENCE = 300.0
 

@@ -173,9 +173,15 @@ def trusting(kit: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flare")
     write_digits(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def deployment(data: Path) -> Iterator[Deployment]:
+    folder = data
     values = {"name": "digits", "members": list(NAMES), "method": {"use": "fedavg"}}
     settings = as_federation({**values, "coordinator": {"port": find_free_port()}}, "federation")
     one = Deployment(folder, settings)

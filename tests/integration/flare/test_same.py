@@ -54,10 +54,15 @@ def test_cofed_with_a_tree_an_svm_and_a_network(deployment, tmp_path):
     deployment.write_cofed()
     case = (("tree", "svm", "net"), "cofed")
     run = deployment.submit(*case, _alpha=0.4, seed=5)
-    assert_same(deployment, run, deployment.locally(tmp_path / "local", *case, _alpha=0.4, seed=5))
-    other = deployment.locally(tmp_path / "other", *case, _alpha=0.4, seed=6)
-    with pytest.raises(AssertionError):  # these comparisons can fail
-        assert_same(deployment, run, other)
+    local = deployment.locally(tmp_path / "local", *case, _alpha=0.4, seed=5)
+    assert_same(deployment, run, local)
+    # The comparison can fail: by one bit of one array of a model.
+    (weights,) = local.folder.glob("silos/net/states/*/model/model.safetensors")
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    with pytest.raises(AssertionError, match=r"model\.safetensors"):
+        assert_same(deployment, run, local)
 
 
 INSTITUTION = """

@@ -1,0 +1,179 @@
+"""docs/deploy.md, carried out: three parties with an address each, in network namespaces of their own.
+
+The silos' ports of the bridge are isolated: each reaches the coordinator, and not the other silo. Needs root.
+Run it with -s to see what every party sees.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cosilo import Federation, Run
+from cosilo.flare.files import read_silo
+from cosilo.methods import CoFED
+from cosilo.runs.files import read_lines
+
+pytest.importorskip("nvflare")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux") or os.geteuid() != 0 or shutil.which("ip") is None,
+        reason="needs root and ip to make network namespaces",
+    ),
+]
+
+COSILO = str(Path(sys.executable).with_name("cosilo"))
+ADDRESSES = {"coordinator": "10.77.0.1", "north": "10.77.0.2", "south": "10.77.0.3"}
+BRIDGE = "cosilo-br"
+SILO = """name = "{name}"
+path = "{name}.csv"
+label = "digit"
+shares = ["labels", "metrics"]
+learner = {{ use = "{learner}" }}
+pool = {{ path = "public.csv" }}
+"""
+FEDERATION = """name = "trial"
+members = ["north", "south"]
+[method]
+use = "cofed"
+alpha = 0.4
+[pool]
+fingerprint = "{fingerprint}"
+size = 300
+[coordinator]
+host = "10.77.0.1"
+port = 8002
+"""
+
+
+def sh(*command):
+    subprocess.run([str(word) for word in command], check=True)
+
+
+def space(name):
+    return f"cosilo-{name}"
+
+
+@pytest.fixture
+def machines():
+    """Network namespaces, joined by a bridge that this machine has no address on."""
+    try:
+        sh("ip", "link", "add", BRIDGE, "type", "bridge")
+        sh("ip", "link", "set", BRIDGE, "up")
+        for place, (name, address) in enumerate(ADDRESSES.items()):
+            outer, inside = f"cosilo-v{place}", ("ip", "-n", space(name))
+            sh("ip", "netns", "add", space(name))
+            sh("ip", "link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", space(name))
+            sh("ip", "link", "set", outer, "master", BRIDGE, "up")
+            if name != "coordinator":
+                sh("ip", "link", "set", "dev", outer, "type", "bridge_slave", "isolated", "on")
+            sh(*inside, "link", "set", "lo", "up")
+            sh(*inside, "addr", "add", f"{address}/24", "dev", "eth0")
+            sh(*inside, "link", "set", "eth0", "up")
+        yield
+    finally:
+        for name in ADDRESSES:
+            subprocess.run(["ip", "netns", "del", space(name)], check=False)
+        subprocess.run(["ip", "link", "del", BRIDGE], check=False)
+
+
+class Party:
+    """Somebody at a machine of their own: a folder, and commands that are typed there."""
+
+    def __init__(self, name, folder):
+        self.name, self.folder = name, folder
+        folder.mkdir()
+        self.staying = []
+
+    def _command(self, *words):
+        return ["ip", "netns", "exec", space(self.name), *map(str, words)]
+
+    def run(self, *words):
+        done = subprocess.run(
+            self._command(*words), cwd=self.folder, capture_output=True, text=True, timeout=200, env=self._env
+        )
+        print(f"{self.name}$ {' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+        return done
+
+    @property
+    def _env(self):
+        return os.environ | {"COLUMNS": "120"}
+
+    def cosilo(self, *words):
+        done = self.run(COSILO, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    def stay(self, log, *words):
+        path = self.folder / log
+        with path.open("w") as file:
+            command = self._command(COSILO, *words)
+            process = subprocess.Popen(command, cwd=self.folder, stdout=file, stderr=file, env=self._env)
+        self.staying.append((process, path, words))
+        return path
+
+    def leave(self):
+        for process, path, words in self.staying:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+            print(f"{self.name}$ cosilo {' '.join(map(str, words))}\n{path.read_text()}")
+
+    def knock(self, name):
+        """What becomes of a connection to a port of somebody else that is not open."""
+        code = f"import socket; socket.create_connection(({ADDRESSES[name]!r}, 9), 5)"
+        return self.run(sys.executable, "-c", code).stderr.splitlines()[-1]
+
+    def listening(self):
+        """Addresses that others could connect to."""
+        lines = self.run("ss", "-Hltn").stdout.splitlines()
+        return sorted(line.split()[3] for line in lines if not line.split()[3].startswith("127.0.0.1:"))
+
+
+def test_three_organisations_on_three_machines(machines, data, tmp_path, until):
+    coordinator, north, south = (Party(name, tmp_path / name) for name in ADDRESSES)
+    for silo, source, learner in ((north, "tree", "tree.DecisionTreeClassifier"), (south, "svm", "svm.SVC")):
+        shutil.copy(data / f"{source}.csv", silo.folder / f"{silo.name}.csv")
+        shutil.copy(data / "pool.csv", silo.folder / "public.csv")
+        text = SILO.format(name=silo.name, learner=f"sklearn.{learner}")
+        (silo.folder / f"{silo.name}.toml").write_text(text)
+    try:
+        said = north.cosilo("check", "north.toml")
+        fingerprint = said.split("fingerprint ")[1].split()[0]
+        (coordinator.folder / "federation.toml").write_text(FEDERATION.format(fingerprint=fingerprint))
+        coordinator.cosilo("provision", "federation.toml")
+        for silo in (north, south):  # over a channel that is trusted
+            shutil.move(coordinator.folder / "kits" / silo.name, silo.folder / "kit")
+
+        log = coordinator.stay("log.txt", "coordinator", "start", "kits/coordinator")
+        until(lambda: "listens at 10.77.0.1:8002" in log.read_text())
+        for silo in (north, south):
+            log = silo.stay("log.txt", "join", "kit", f"{silo.name}.toml")
+            until(lambda log=log: "connected to the coordinator at 10.77.0.1:8002" in log.read_text())
+
+        # The coordinator has one port open, at its own address; silos have none, and do not reach each other.
+        assert coordinator.listening() == ["10.77.0.1:8002"]
+        assert north.listening() == south.listening() == []
+        assert "refused" in north.knock("coordinator")
+        assert "refused" not in north.knock("south")
+
+        assert "silos that are there: north, south" in coordinator.cosilo("status", "kits/coordinator")
+        coordinator.cosilo("submit", "federation.toml")
+        (folder,) = (coordinator.folder / "kits/coordinator/server/runs").iterdir()
+        run = Run(folder)
+        assert run.status == "finished"
+        assert north.listening() == south.listening() == []
+
+        silos = [read_silo(silo.folder / f"{silo.name}.toml") for silo in (north, south)]
+        local = Federation(silos, method=CoFED(alpha=0.4)).run(tmp_path / "local")
+        assert run.result == local.result
+        for silo in (north, south):
+            record = silo.folder / "kit" / "runs" / run.folder.name
+            assert read_lines(record / "audit.jsonl") == local.audit(silo.name)
+    finally:
+        for party in (north, south, coordinator):
+            party.leave()
