@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 import typer.exceptions
@@ -22,6 +22,7 @@ from cosilo.overview import overview
 from cosilo.plan import Plan, has_plan, read_plan
 from cosilo.runs.run import Run, new_folder_name, runs_in
 
+Engine = Literal["local", "flare"]
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out = Console()
 err = Console(stderr=True)
@@ -69,9 +70,12 @@ def run(
     file: RecipeFile,
     set_: Sets = None,
     folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Where: here, or on the simulator of NVIDIA FLARE.")
+    ] = "local",
 ) -> None:
     """Run a recipe; ends with a table and a report."""
-    _run(settings.read(file, set_ or []), build.Source(str(file), file.parent), folder)
+    _run(settings.read(file, set_ or []), build.Source(str(file), file.parent), folder, engine)
 
 
 @app.command()
@@ -185,13 +189,13 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
     out.print(table)
 
 
-def _run(values: dict[str, Any], source: build.Source, folder: Path | None) -> None:
+def _run(values: dict[str, Any], source: build.Source, folder: Path | None, engine: Engine = "local") -> None:
     federation = build.federation(values, source)
     if folder is None:
         parent = source.path(settings.validate(values, source.name).runs)
         folder = new_folder_name(parent, federation.method.name)
     try:
-        finished = federation.run(folder)
+        finished = federation.run(folder, engine=engine)
     except KeyboardInterrupt:
         err.print(f"\nstopped; completed steps are kept: cosilo resume {folder}", soft_wrap=True)
         raise typer.Exit(130) from None
@@ -216,14 +220,13 @@ def show(finished: Run) -> None:
     for name in finished.about["silos"]:
         gain = relative.get(name)
         colour = "" if gain is None else "green" if gain > 1 else "red" if gain < 1 else ""
-        left = sum(entry.get("bytes", 0) for entry in finished.audit(name) if not entry.get("again"))
         table.add_row(
             name,
             _brief(tasks.get(name, [])),
             _percent(local.get(name), name in failed),
             _percent(federated.get(name), name in failed),
             "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}",
-            f"{left:,} B",
+            f"{finished.left(name):,} B",
         )
     out.print(table)
     for failure in finished.result["failures"]:
