@@ -107,6 +107,4 @@ def simulate(folder: Path, names: list[str]) -> None:
     if run.status == "finished":
         return
     stops = [event["text"] for event in run.events() if event["event"] == "stop"]
-    raise RunError(
-        stops[-1] if stops else f"FLARE's simulator ended on the way (code {code}); its log: {log}"
-    )
+    raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended on the way; that is its log")
