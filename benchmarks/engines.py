@@ -21,11 +21,13 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
 
+from cosilo import data
 from cosilo.flare import processes
 from cosilo.flare.commands import _until_reachable
 from cosilo.flare.files import FederationSettings, as_federation, read_silo
 from cosilo.flare.kits import ADMIN, COORDINATOR, SERVER, provision
 from cosilo.flare.runs import submit
+from cosilo.instances import fingerprint
 from cosilo.runs.run import Run
 
 ROUNDS = 8
@@ -107,7 +109,7 @@ def compared(method: dict[str, Any], learners: list[str], shares: str) -> dict[s
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         names = write_silos(folder, learners, shares)
-        pool = fingerprint(as_instances(pd.read_csv(folder / "pool.csv"), "pool"))
+        pool = fingerprint(data.read(folder / "pool.csv").X)
         values = {"name": "engines", "members": names, "method": method}
         values |= {"pool": {"fingerprint": pool, "size": 500}, "coordinator": {"port": free_port()}}
         settings = as_federation(values, "benchmark")

@@ -17,8 +17,10 @@ from cosilo.flare import processes
 from cosilo.flare.files import read_federation, read_silo
 from cosilo.flare.kits import ADMIN, COORDINATOR, SERVER, provision
 from cosilo.flare.place import settled
+from cosilo.flare.predicting import predictions
 from cosilo.flare.runs import submit as submit_run
 from cosilo.flare.session import session
+from cosilo.labels import known_ending, write_labels
 from cosilo.runs.run import Run, runs_in
 
 out = Console()
@@ -83,6 +85,19 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         )
         out.print(f"records, models and audit logs: {folder}", soft_wrap=True)
         _stay(processes.start_site(kit, file, folder), kit)
+
+    @app.command()
+    def predict(
+        silo: Annotated[Path, typer.Argument(metavar="SILO.toml", help="The silo's own file.")],
+        record: Annotated[Path, typer.Argument(metavar="RUN", help="The silo's folder of a run.")],
+        file: Annotated[Path, typer.Argument(metavar="FILE", help="Instances like the silo's own.")],
+        written: Annotated[Path, typer.Option("--out", help="A .csv or .parquet file to write.")],
+    ) -> None:
+        """Label new instances with the model that a silo got from a run."""
+        known_ending(written)
+        found = predictions(silo, record, file)
+        write_labels(found, written)
+        out.print(f"{len(found)} labels: {written}", soft_wrap=True)
 
     @app.command()
     def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:
