@@ -240,6 +240,25 @@ def test_the_table_of_a_comparison_does_not_keep_a_recipe_from_running(folder, c
     assert "nets.toml: compare.fedprox: got 3; wants" in errors
 
 
+def test_without_local_training(folder, cosilo):
+    code, out, _ = cosilo("run", "nets.toml", "--set", "method.local=false", "--dir", "run")
+    assert code == 0
+    assert "federated" in out
+    assert "local" not in out
+    assert "relative" not in out
+    assert Run(folder / "run").relative() == {}
+
+    wanted = ("--methods", "fedavg,fedprox", "--seeds", "1", "--set", "method.local=false", "--dir", "c")
+    code, out, _ = cosilo("compare", "nets.toml", *wanted)
+    assert code == 0
+    assert "relative" not in out
+    assert [run.accuracy is not None for row in numbers(folder / "c").rows for run in row.runs] == [True] * 2
+    # Beside local training, which is a method of its own, both columns are there.
+    code, out, _ = cosilo("compare", "nets.toml", *[w.replace("fedprox", "local") for w in wanted])
+    assert code == 0
+    assert "relative" in out
+
+
 def test_a_run_that_fails_is_named_and_the_others_go_on(folder, cosilo):
     source = build.Source("trees.toml", folder)
     silos, _ = build.make_members(settings.validate(settings.read(folder / "trees.toml"), "t"), source)

@@ -73,6 +73,19 @@ def test_local_training_gets_as_many_epochs_as_the_federation(tmp_path):
     )
 
 
+def test_without_local_training_the_federation_is_the_same(tmp_path):
+    silos = [one("a", *A), one("b", *B)]
+    runs = [
+        Federation(silos, method=FedAvg(rounds=2, local=local)).run(tmp_path / str(local))
+        for local in (True, False)
+    ]
+    steps = [[ask["step"] for ask in run.asks()] for run in runs]
+    assert steps[0][:4] == ["hello", "alone", "evaluate", "begin"]
+    assert steps[1][:2] == ["hello", "begin"]
+    assert list(runs[1].result["scores"]) == ["round 1", "federated"]
+    assert final(runs[0]) == pytest.approx(final(runs[1]), abs=1e-6)
+
+
 def test_silos_weigh_by_size_or_equally(tmp_path):
     small = ([1.0, -3.0], [1, 0])
     silos = [one("a", *A), one("b", *small)]

@@ -333,6 +333,24 @@ def test_the_table_of_a_terminal(full, comparison):
     assert "joint" not in shown(comparison(cofed=even(0.7)))
 
 
+def test_without_local_training_there_are_accuracies_only(comparison, reader_of):
+    one, two = result((0.5, 0.3), (0.9, 0.6)), result((0.5, 0.3), (0.7, 0.6))
+    for made in (one, two):
+        del made["scores"]["local"]
+    made = comparison(compare={"fedavg": {"rounds": 2}}, fedavg=[one, two], fedprox=[two, "broken"])
+    reader = reader_of(render(made))
+    assert "fedavg 70.0% ± 7.1 2 556 B" in reader.cells
+    assert "fedavg 0 75.00% 556 12.25" in reader.cells  # seed by seed
+    assert "No silo trained alone first, so there is no gain to report." in reader.cells
+    assert "Relative" not in reader.cells
+    assert "Local" not in reader.cells
+    assert "rounds" in reader.ids
+    screen = io.StringIO()
+    Console(width=150, file=screen).print(table(summarise(made)))
+    assert "relative" not in screen.getvalue()
+    assert "70.0% ± 7.1" in screen.getvalue()
+
+
 # ---------------------------------------------------------------------- labels and simulated time
 
 

@@ -53,6 +53,7 @@ def render(comparison: Comparison) -> str:
             seconds=sum(run.seconds for row in rows for run in row.runs),
             odd=any(run.failures or run.scored < run.silos for row in rows for run in row.runs),
             several=len(summary.seeds) > 1,
+            has_local=bool(summary.baselines),
             has_joint=any(row.joint for row in rows),
             has_labelling=any(row.labelling for row in rows),
             has_clock=any(row.simulated for row in rows),
@@ -114,8 +115,8 @@ def _pictures(summary: Summary) -> dict[str, Picture]:
         found["rounds"] = Picture(
             "Accuracy by round",
             Markup(curves.by_round("rounds", drawn, summary.baselines)),
-            f"Mean over the silos, each on its own test data{_over(summary)}; dashed is local training, "
-            f"before any exchange{_of(summary)}.{_jumps(drawn)}",
+            f"Mean over the silos, each on its own test data{_over(summary)}.{_dashed(summary)}"
+            f"{_jumps(drawn)}",
         )
     drawn = _drawn(summary, lambda row: row.joint_curve)
     if drawn:
@@ -133,9 +134,9 @@ def _pictures(summary: Summary) -> dict[str, Picture]:
             "Accuracy by simulated time",
             Markup(curves.by_time("times", timed, summary.baselines)),
             "What the models reach that are there at a time, mean over the silos: it changes when a round is "
-            f"over{_over(summary)}; a curve begins when there is a score on every seed. Dashed is local "
-            "training, a dotted line carries on the last value. Simulated time is computing and uploading by "
-            "the recipe's clock.",
+            f"over{_over(summary)}; a curve begins when there is a score on every seed, and a dotted line "
+            f"carries on its last value.{_dashed(summary)} Simulated time is computing and uploading by the "
+            "recipe's clock.",
         )
     return found
 
@@ -154,11 +155,13 @@ def _over(summary: Summary) -> str:
     )
 
 
-def _of(summary: Summary) -> str:
-    if len(summary.baselines) < 2:
+def _dashed(summary: Summary) -> str:
+    if not summary.baselines:
         return ""
+    if len(summary.baselines) == 1:
+        return " Dashed is local training, before any exchange."
     each = "; ".join(f"{listing(one.methods)} {one.accuracy.percent}" for one in summary.baselines)
-    return f", which is not the same for all methods ({each})"
+    return f" Dashed is local training, before any exchange, which is not the same for all methods ({each})."
 
 
 def _jumps(drawn: list[curves.Curve]) -> str:

@@ -8,13 +8,16 @@ from cosilo.report.words import seconds, size
 
 
 def table(summary: Summary) -> Table:
-    """One row for each method; columns for labelling and the global model only if some method has them."""
+    """One row for each method; columns that no method has anything for are left out."""
+    relative = ["relative\naccuracy"] if summary.baselines else []
     joint = ["joint\naccuracy"] if any(row.joint for row in summary.rows) else []
     labels = ["labelling\naccuracy"] if any(row.labelling for row in summary.rows) else []
-    names = ["federated\naccuracy", "relative\naccuracy", *labels, *joint, "left\na silo", "time of\na run"]
+    names = ["federated\naccuracy", *relative, *labels, *joint, "left\na silo", "time of\na run"]
     found = Table(Column("method", no_wrap=True), *[Column(name, justify="right") for name in names])
     for row in summary.rows:
-        cells = [row.accuracy.percent if row.accuracy else "–", row.relative.ratio if row.relative else "–"]
+        cells = [row.accuracy.percent if row.accuracy else "–"]
+        if relative:
+            cells.append(row.relative.ratio if row.relative else "–")
         if labels:
             cells.append(row.labelling.percent if row.labelling else "–")
         if joint:
