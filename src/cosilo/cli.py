@@ -74,7 +74,7 @@ def run(
 @app.command()
 def compare(
     file: RecipeFile,
-    methods: Annotated[str, typer.Option(metavar="A,B,…", help="The methods, with commas between them.")],
+    methods: Annotated[str, typer.Option(metavar="A,B,…", help="The methods, or names of [compare.NAME].")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from the recipe's own on.")] = 3,
     set_: Sets = None,
     folder: Annotated[

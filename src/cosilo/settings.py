@@ -162,7 +162,10 @@ class Settings(Strict):
     silo: list[SiloSettings] = []
     simulation: SimulationSettings | None = None
     clock: Clock | None = None  # what a run would have taken over given links; it changes no result
-    compare: dict[str, dict[str, Any]] = {}  # for `cosilo compare`: parameters of one method, by its name
+    # For `cosilo compare`: parameters of one method, by its name, or by a name of their own with `use`; and
+    # the accuracy whose first round and simulated time are told.
+    compare: dict[str, dict[str, Any]] = {}
+    reach: Annotated[float, Field(gt=0, le=1)] | None = None
 
     @model_validator(mode="before")
     @classmethod
