@@ -9,7 +9,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, Silo
-from cosilo.errors import RunError
+from cosilo.errors import DataError, RunError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Recipe  # noqa: E402
@@ -71,6 +71,17 @@ def test_local_training_gets_as_many_epochs_as_the_federation(tmp_path):
     assert final(Federation(silos, method=FedAvg(rounds=3)).run(tmp_path / "run")) == pytest.approx(
         w, abs=1e-6
     )
+
+
+def test_a_silo_with_one_class_takes_part(tmp_path):
+    """Of a task of two: a network has an output for the other one all the same."""
+    ones = ([1.0, 2.0], [1, 1])
+    silos = [one("a", *A), one("b", *ones, task=["0", "1"])]
+    run = Federation(silos, method=FedAvg(rounds=1)).run(tmp_path / "run")
+    after = [0.5 - 0.1 * gradient(0.5, *data) for data in (A, ones)]
+    assert final(run) == pytest.approx((4 * after[0] + 2 * after[1]) / 6, abs=1e-6)
+    with pytest.raises(DataError, match="silo 'b': all 2 instances are of class '1'"):
+        one("b", *ones)
 
 
 def test_without_local_training_the_federation_is_the_same(tmp_path):
