@@ -145,8 +145,7 @@ def _institutions(facts: Facts) -> dict[str, Picture]:
         found["differences"] = Picture(
             "Weight difference by institution",
             Markup(lines.differences(facts.pace)),
-            "ω: how far an institution's weights are from the global ones; each step of the axis is ten "
-            "times as far.",
+            "ω: how far an institution's weights are from the global ones, on a logarithmic axis.",
         )
     return found
 
