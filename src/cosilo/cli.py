@@ -81,7 +81,7 @@ def run(
 @app.command()
 def compare(
     file: RecipeFile,
-    methods: Annotated[str, typer.Option(metavar="A,B,…", help="The methods, with commas between them.")],
+    methods: Annotated[str, typer.Option(metavar="A,B,…", help="The methods, or names of [compare.NAME].")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from the recipe's own on.")] = 3,
     set_: Sets = None,
     folder: Annotated[
@@ -215,19 +215,17 @@ def show(finished: Run) -> None:
     tasks = finished.result["tasks"]
     failed = {failure["silo"] for failure in finished.result["failures"]}
     silo_column = Column("silo", no_wrap=True)
-    columns = ("task", "local", "federated", "relative", "left the silo")
-    table = Table(silo_column, *columns, title=finished.method)
+    alone = "local" in finished.result["scores"]  # a method may leave local training out
+    columns = ("task", "local", "federated", "relative") if alone else ("task", "federated")
+    table = Table(silo_column, *columns, "left the silo", title=finished.method)
     for name in finished.about["silos"]:
         gain = relative.get(name)
         colour = "" if gain is None else "green" if gain > 1 else "red" if gain < 1 else ""
-        table.add_row(
-            name,
-            _brief(tasks.get(name, [])),
-            _percent(local.get(name), name in failed),
-            _percent(federated.get(name), name in failed),
-            "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}",
-            f"{finished.left(name):,} B",
-        )
+        shown = "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}"
+        cells = [_percent(federated.get(name), name in failed)]
+        if alone:
+            cells = [_percent(local.get(name), name in failed), *cells, shown]
+        table.add_row(name, _brief(tasks.get(name, [])), *cells, f"{finished.left(name):,} B")
     out.print(table)
     for failure in finished.result["failures"]:
         out.print(f"[yellow]{failure['text']}[/]", soft_wrap=True)
