@@ -156,7 +156,7 @@ def test_a_test_set_is_judged_once_by_all_clients_together(folder, cosilo):
     [
         ([], 1, 4),
         (["simulation.split.concentration=1"], 4, 8.5),
-        (["simulation.split={use='iid',silos=20,size=30}"], 8.5, 10),
+        (["simulation.split={use='iid',silos=15,size=30}"], 8.5, 10),
     ],
 )
 def test_the_recipe_of_tempo(sets, few, many):
@@ -170,7 +170,7 @@ def test_the_recipe_of_tempo(sets, few, many):
         (4, False, 1)
     }
     silos, _ = plan.members(0)
-    assert [len(one.silos) for one in silos] == [4] * 5
+    assert [len(one.silos) for one in silos] == [3] * 5
     assert {client.size for one in silos for client in one.silos} == {30}
     classes = [len(np.unique(client.data.train[1])) for one in silos for client in one.silos]
     assert few < np.mean(classes) < many
