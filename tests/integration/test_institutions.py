@@ -152,28 +152,30 @@ def test_a_test_set_is_judged_once_by_all_clients_together(folder, cosilo):
 
 @pytest.mark.usefixtures("real_data")
 @pytest.mark.parametrize(
-    ("sets", "few", "many"),
+    ("sets", "least", "most"),
     [
-        ([], 1, 4),
-        (["simulation.split.concentration=1"], 4, 8.5),
-        (["simulation.split={use='iid',silos=20,size=30}"], 8.5, 10),
+        ([], 0.5, 1),
+        (["simulation.split.concentration=1"], 0.24, 0.5),
+        (["simulation.split={use='iid',silos=10,size=40}"], 0.1, 0.24),
     ],
 )
-def test_the_recipe_of_tempo(sets, few, many):
+def test_the_recipe_of_tempo(sets, least, most):
     path = Path(settings.__file__).with_name("recipes") / "tempo_fashion_mnist.toml"
     values = settings.read(path, sets)
     names = ["tempo", "fedavg", "fedadp_4", "fedadp_6", "fedadp_8"]
     plan = make_plan(values, build.Source(path.name, path.parent), names, seeds=3)
     methods = plan.make_methods()
     assert [method.usual_epochs for method in methods.values()] == [6, 6, 4, 6, 8]
-    assert {(method.local_rounds, method.local, method.evaluate_every) for method in methods.values()} == {
-        (4, False, 1)
-    }
+    common = {(method.local_rounds, method.local, method.evaluate_every) for method in methods.values()}
+    assert common == {(4, False, 1)}
     silos, _ = plan.members(0)
-    assert [len(one.silos) for one in silos] == [4] * 5
-    assert {client.size for one in silos for client in one.silos} == {30}
-    classes = [len(np.unique(client.data.train[1])) for one in silos for client in one.silos]
-    assert few < np.mean(classes) < many
+    clients = [client for one in silos for client in one.silos]
+    split = values["simulation"]["split"]
+    assert (len(silos), len(clients)) == (5, split["silos"])
+    assert {client.size for client in clients} == {split["size"]}
+    # How much of a client's images its largest class is.
+    shares = [np.bincount(client.data.train[1]).max() / client.size for client in clients]
+    assert least < np.mean(shares) < most
     assert plan.federation(("tempo", 0), (silos, None)).check() == []
 
 

@@ -45,7 +45,7 @@ class Rounds(Method):
 
     def coordinate(self, silos: "Silos") -> None:
         """Algorithm 1 of FedAvg, and of FML."""
-        state: dict[str, Any] = dict(silos.marked or self._start(silos))
+        state: dict[str, Any] = dict(silos.marked or self.start(silos))
         for number in range(state["round"] + 1, self.rounds + 1):
             state["round"] = number
             replies = self.train_all(silos, state)
@@ -60,7 +60,7 @@ class Rounds(Method):
             silos.mark(**state)
         self.finish(silos, state["weights"])
 
-    def _start(self, silos: "Silos") -> Message:
+    def start(self, silos: "Silos") -> Message:
         """Local training if it is wanted, and the weights that everyone starts from."""
         if self.local:
             alone = silos.ask("alone")  # the denominator of every comparison
