@@ -23,10 +23,11 @@ from sklearn.datasets import load_digits
 
 from cosilo import data
 from cosilo.flare import processes
-from cosilo.flare.commands import _until_reachable
 from cosilo.flare.files import FederationSettings, as_federation, read_silo
-from cosilo.flare.kits import ADMIN, COORDINATOR, SERVER, provision
+from cosilo.flare.kits import provision
+from cosilo.flare.names import ADMIN, COORDINATOR, SERVER
 from cosilo.flare.runs import submit
+from cosilo.flare.session import until_reachable
 from cosilo.instances import fingerprint
 from cosilo.runs.run import Run
 
@@ -74,7 +75,7 @@ def deployed(settings: FederationSettings, folder: Path) -> Iterator[Path]:
             for name in settings.members:
                 log = logs.enter_context((folder / f"{name}.txt").open("w"))
                 processes.start_site(kits[name], folder / f"{name}.toml", folder / "silos" / name, log)
-            _until_reachable(kits[ADMIN])
+            until_reachable(kits[ADMIN])
             yield folder / "kits" / COORDINATOR
     finally:
         for name in (SERVER, *settings.members):

@@ -15,6 +15,8 @@ from cosilo.runs.journal import Failure
 LOST_AFTER = 15.0
 #: A silo says at least every so many seconds that it is still busy with a step.
 BUSY = 2.0
+#: So much of what a silo says about a failure is kept.
+_LINE = 1000
 
 
 class FlareEngine:
@@ -101,9 +103,12 @@ def _content(name: str, reply: object) -> bytes | Failure | None:
             return None
         case {"reply": bytes() as content, **rest} if not rest:
             return content
-        case {"failure": [str() as kind, str() as text], **rest} if not rest:
-            return Failure(kind, text)
-    return Failure("bad", f"silo {name!r}: sent a {type(reply).__name__} where a reply is expected")
+        case {"failure": [("refused" | "learner" | "error") as kind, str() as text], **rest} if not rest:
+            # One line that names the silo, whatever it sends.
+            line, prefix = " ".join(text.split())[:_LINE], f"silo {name!r}: "
+            return Failure(kind, line if line.startswith(prefix) else prefix + line)
+    what = "something that cannot be read" if isinstance(reply, Exception) else f"a {type(reply).__name__}"
+    return Failure("bad", f"silo {name!r}: sent {what} where a reply is expected")
 
 
 def _lost(name: str) -> Failure:

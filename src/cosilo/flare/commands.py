@@ -4,7 +4,8 @@ import importlib.util
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +16,15 @@ from rich.table import Table
 from cosilo.errors import ConfigError, RunError
 from cosilo.flare import processes
 from cosilo.flare.files import read_federation, read_silo
-from cosilo.flare.kits import ADMIN, COORDINATOR, SERVER, provision
+from cosilo.flare.kits import fits, provision
+from cosilo.flare.names import ADMIN, COORDINATOR, SERVER
 from cosilo.flare.place import settled
 from cosilo.flare.predicting import predictions
+from cosilo.flare.reach import address, is_open, problem
 from cosilo.flare.runs import submit as submit_run
-from cosilo.flare.session import session
+from cosilo.flare.session import session, until_reachable
 from cosilo.labels import known_ending, write_labels
-from cosilo.runs.run import Run, runs_in
+from cosilo.runs.run import Run, locked, runs_in
 
 out = Console()
 err = Console(stderr=True)
@@ -65,8 +68,11 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         """Start the coordinator and stay with it; Ctrl-C ends it."""
         _need_flare()
         server = processes.server_kit(kit)
-        process = processes.start_server(server, runs or server / "runs")
-        _stay(process, server)
+        runs = runs or server / "runs"
+        process = processes.start_server(server, runs)
+        out.print(f"runs: {runs}; log: {server / 'log.txt'}", soft_wrap=True)
+        host, port = address(server)
+        _stay(process, server, lambda: f"listens at {host}:{port}" if is_open(host, port) else None)
 
     @app.command()
     def join(
@@ -83,8 +89,10 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         out.print(
             f"silo {name}: {silo.size} instances; may leave: {', '.join(sorted(silo.shares)) or 'nothing'}"
         )
-        out.print(f"records, models and audit logs: {folder}", soft_wrap=True)
-        _stay(processes.start_site(kit, file, folder), kit)
+        out.print(f"records, models and audit logs: {folder}; log: {kit / 'log.txt'}", soft_wrap=True)
+        problem(kit)  # a certificate that will never do is told before anything is started
+        process = processes.start_site(kit, file, folder)
+        _stay(process, kit, lambda: _connection(process, kit))
 
     @app.command()
     def predict(
@@ -117,7 +125,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
             events = run.events()
             last = events[-1] if events else {}
             told = " ".join(str(last[key]) for key in ("event", "step", "silo") if key in last)
-            table.add_row(run.folder.name, run.method, run.status, told)
+            table.add_row(run.folder.name, run.method, _status(run), told)
         out.print(table)
 
     @app.command()
@@ -150,7 +158,9 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
             here = settings.coordinator.model_copy(update={"host": "127.0.0.1"})
             settings = settings.model_copy(update={"coordinator": here})
         kits = folder / "kits"
-        if not kits.exists():
+        if kits.exists():
+            fits(settings, kits / COORDINATOR / SERVER)
+        else:
             provision(settings, kits)
         (folder / "logs").mkdir(exist_ok=True)
         with ExitStack() as stack:
@@ -163,32 +173,46 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
                 log = stack.enter_context((folder / "logs" / f"{name}.txt").open("a"))
                 processes.start_site(kits / name, path, folder / "silos" / name, log)
             _tell(f"started the coordinator and {len(files)} silos; their logs: {folder / 'logs'}")
-            _until_reachable(kits / COORDINATOR / ADMIN)
+            until_reachable(kits / COORDINATOR / ADMIN)
             show(submit_run(settings, kits / COORDINATOR, _tell))
 
 
-def _until_reachable(kit: Path, patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
-    while True:
-        try:
-            with session(kit, patience=5.0):
-                return
-        except RunError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.5)
+def _status(run: Run) -> str:
+    """The status of a run; one that says it is running, and nobody is at work on it, was interrupted."""
+    if run.status == "running":
+        with suppress(RunError), locked(run.folder, patience=0.0):
+            return "interrupted"
+    return run.status
 
 
-def _stay(process: "processes.Process", kit: Path) -> None:
-    """Wait for the process of a kit; it goes when this one is told to."""
+def _stay(process: "processes.Process", kit: Path, state: Callable[[], str | None]) -> None:
+    """Wait for the process of a kit and tell when its state changes; it goes when this one is told to."""
     signal.signal(signal.SIGTERM, lambda *_: processes.stop(kit))
+    told = None
     try:
-        code = process.wait()
+        while (code := process.poll()) is None:
+            now = state()
+            if now is not None and now != told:
+                _tell(f"{datetime.now():%H:%M:%S} {now}")
+                told = now
+            time.sleep(1.0)
     except KeyboardInterrupt:
         processes.stop(kit)
         return
     if code > 0:
-        raise RunError(f"{kit}: ended with code {code}; its log: {kit / 'log.txt'}")
+        raise RunError(f"{kit}: ended with code {code}; its last words: {kit / processes.CONSOLE}")
+
+
+def _connection(process: "processes.Process", kit: Path) -> str | None:
+    """What a silo's owner wants to know about the connection; None while it is being made."""
+    host, port = address(kit)
+    if processes.connected(process, port):
+        return f"connected to the coordinator at {host}:{port}"
+    try:
+        trouble = problem(kit)
+        return trouble and f"{trouble}; trying until it is there"
+    except ConfigError as error:  # the coordinator was replaced by another one; it may come back
+        return str(error)
 
 
 def _tell(line: str) -> None:

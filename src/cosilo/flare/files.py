@@ -10,10 +10,10 @@ from cosilo.build.silos import make_silo
 from cosilo.build.source import Source, look_beside
 from cosilo.conduct import Agreed
 from cosilo.errors import ConfigError
+from cosilo.flare.names import FederationName, Host, SiloName
 from cosilo.institution import Institution
 from cosilo.methods import METHODS
 from cosilo.methods.base import Method
-from cosilo.participant import NAME
 from cosilo.settings import MethodSettings, Share, SiloSettings, Strict, explain, read
 from cosilo.silo import Silo
 from cosilo.wording import guess, listing
@@ -22,7 +22,7 @@ from cosilo.wording import guess, listing
 class CoordinatorSettings(Strict):
     """Where silos reach the coordinator; it listens at that address only."""
 
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65535)] = 8002
 
 
@@ -37,8 +37,8 @@ class AgreedPool(Strict):
 class FederationSettings(Strict):
     """The coordinator's file: what the partners agreed on, and nothing about their data."""
 
-    name: Annotated[str, Field(pattern=NAME)]
-    members: Annotated[list[Annotated[str, Field(pattern=NAME)]], Field(min_length=1)]
+    name: FederationName
+    members: Annotated[list[SiloName], Field(min_length=1)]
     vocabulary: list[str] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
     quorum: Share = 0.5

@@ -12,15 +12,16 @@ from typing import Any
 
 from cosilo.errors import ConfigError, RunError
 from cosilo.flare.files import FederationSettings
+from cosilo.flare.names import ADMIN, COORDINATOR, SERVER
+from cosilo.wording import guess
 
-#: The two parts of the coordinator's kit: the server, and who asks it for runs.
-SERVER, ADMIN = "server", "admin"
-COORDINATOR = "coordinator"
 _ORG = "cosilo"
 #: Seconds without a sign of life after which FLARE takes a silo off its list.
 _GONE_AFTER = 30
 _CONTROLLER = "nvflare.collab.runtime.controller.CollabController"
 _EXECUTOR = "nvflare.collab.runtime.executor.CollabExecutor"
+#: In the server's kit: which federation it was made for.
+_MADE_FOR = "federation.json"
 #: All that a job may be made of.
 CLASSES = [_CONTROLLER, _EXECUTOR, "cosilo.flare.server.Coordination", "cosilo.flare.site.Site"]
 _BUILDERS = [
@@ -48,8 +49,6 @@ def provision(settings: FederationSettings, out: Path) -> dict[str, Path]:
 
     if out.exists() and any(out.iterdir()):
         raise ConfigError(f"{out}: is not empty; choose another folder, or use the kits that are there")
-    if COORDINATOR in settings.members:
-        raise ConfigError(f"members: a silo cannot be called {COORDINATOR!r}; that is the coordinator's kit")
     project: dict[str, Any] = {
         "api_version": 3,
         "name": settings.name,
@@ -73,9 +72,29 @@ def provision(settings: FederationSettings, out: Path) -> dict[str, Path]:
     for name in settings.members:
         confine_site(kits[name])
     confine_server(kits[SERVER])
+    _write(kits[SERVER], _MADE_FOR, _parties(settings))
     for path in out.rglob("*.key"):
         path.chmod(0o600)
     return kits
+
+
+def _parties(settings: FederationSettings) -> dict[str, Any]:
+    """What certificates are made for."""
+    where = settings.coordinator
+    return {"name": settings.name, "members": settings.members, "coordinator": f"{where.host}:{where.port}"}
+
+
+def fits(settings: FederationSettings, kit: Path) -> None:
+    """Raise if a federation is not the one that the coordinator's kit was made for."""
+    made, wanted = _read(kit, _MADE_FOR), _parties(settings)
+    new = [name for name in wanted["members"] if name not in made["members"]]
+    if new:
+        problem = f"members: {new[0]!r} has no kit{guess(new[0], made['members'])}"
+    elif found := [key for key in ("name", "coordinator") if made[key] != wanted[key]]:
+        problem = f"{found[0]}: got {wanted[found[0]]}; the kits are made for {made[found[0]]}"
+    else:
+        return
+    raise ConfigError(f"{problem}; mend that, or make new kits for everybody with cosilo provision")
 
 
 def _participants(settings: FederationSettings) -> list[dict[str, Any]]:

@@ -28,5 +28,8 @@ def settled(kit: Path) -> Place:
     """What was written down."""
     path = kit / "local" / _FILE
     if not path.exists():
-        raise ConfigError(f"{path}: is missing; start the kit with cosilo")
+        raise ConfigError(
+            f"{kit}: was never started on this machine; start it: cosilo coordinator start KIT, "
+            "at a silo cosilo join KIT SILO.toml"
+        )
     return Place(**read_json(path))

@@ -5,22 +5,23 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, TypeAlias
 
 from cosilo.errors import ConfigError
-from cosilo.flare.kits import COORDINATOR, SERVER, confine_server, confine_site
+from cosilo.flare.kits import confine_server, confine_site
+from cosilo.flare.names import COORDINATOR, SERVER
 from cosilo.flare.place import Place, settle
+from cosilo.flare.reach import can_listen
 from cosilo.runs.files import read_json
 
 Process: TypeAlias = "subprocess.Popen[str]"
 
-_OURS = "nvflare.private.fed.app"
-_MODULES = {
-    "server": f"{_OURS}.server.server_train",
-    "client": f"{_OURS}.client.client_train",
-}
+#: What the process of a kit says, also the last words of a crash; FLARE's own log is in log.txt.
+CONSOLE = "console.txt"
+_FLARE = "nvflare.private.fed.app"
+_MODULES = {"server": f"{_FLARE}.server.server_train", "client": "cosilo.flare.client"}
 
 
 def server_kit(kit: Path) -> Path:
@@ -42,6 +43,8 @@ def site_name(kit: Path) -> str:
 def start_server(kit: Path, runs: Path, log: IO[str] | None = None) -> Process:
     """Start the coordinator; `runs` is where its run directories are."""
     kit = server_kit(kit)
+    if not running(kit):  # which has a line of its own
+        can_listen(kit)
     settle(kit, Place(runs=str(runs.resolve())))
     confine_server(kit)
     return _start(kit, "server", [], log)
@@ -64,9 +67,16 @@ def _start(kit: Path, kind: str, settings: list[str], log: IO[str] | None) -> Pr
         (workspace / left).unlink(missing_ok=True)
     command = [sys.executable, "-u", "-m", _MODULES[kind], "-m", str(workspace), "-s", f"fed_{kind}.json"]
     command += ["--set", "secure_train=true", *settings, "org=cosilo", "config_folder=config"]
-    options: dict[str, Any] = {"stdout": log, "stderr": subprocess.STDOUT} if log else {}
-    # A session of its own: Ctrl-C is for the command that stays with it, which then ends it in order.
-    return subprocess.Popen(command, cwd=workspace, text=True, start_new_session=True, **options)
+    with nullcontext(log) if log else (workspace / CONSOLE).open("w", encoding="utf-8") as console:
+        # A session of its own: Ctrl-C is for the command that stays with it, which then ends it in order.
+        return subprocess.Popen(
+            command,
+            cwd=workspace,
+            text=True,
+            start_new_session=True,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+        )
 
 
 def running(kit: Path) -> list[int]:
@@ -76,9 +86,21 @@ def running(kit: Path) -> list[int]:
     workspace, found = str(kit.resolve()), []
     for process in psutil.process_iter(["cmdline", "status"]):
         command = process.info["cmdline"] or []
-        if workspace in command and _OURS in " ".join(command) and process.info["status"] != "zombie":
+        ours = any(part.startswith((_FLARE, _MODULES["client"])) for part in command)
+        if ours and workspace in command and process.info["status"] != "zombie":
             found.append(process.pid)
     return found
+
+
+def connected(process: Process, port: int) -> bool:
+    """Whether a silo's process has a connection to its coordinator now."""
+    import psutil
+
+    try:
+        found = psutil.Process(process.pid).net_connections("tcp")
+    except psutil.Error:
+        return False
+    return any(one.status == psutil.CONN_ESTABLISHED and one.raddr.port == port for one in found if one.raddr)
 
 
 def stop(kit: Path, patience: float = 10.0) -> bool:

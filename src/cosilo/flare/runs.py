@@ -6,10 +6,11 @@ from typing import Any
 
 from cosilo.errors import RunError
 from cosilo.flare.files import FederationSettings, as_federation
+from cosilo.flare.kits import fits
 from cosilo.flare.place import HOLD, settled
 from cosilo.flare.processes import server_kit
 from cosilo.flare.session import Session, session
-from cosilo.runs.files import read_json, write_json
+from cosilo.runs.files import read_json, read_lines, write_json
 from cosilo.runs.run import Run, locked, new_folder_name
 
 Tell = Callable[[str], None]
@@ -20,13 +21,11 @@ _MOMENT = 20.0
 
 def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> Run:
     """Start a new run and follow it to its end."""
-    parent = Path(settled(server_kit(kit)).runs)
+    server = server_kit(kit)
+    fits(settings, server)
+    parent = Path(settled(server).runs)
     parent.mkdir(parents=True, exist_ok=True)
     folder = new_folder_name(parent, settings.method.use)
-    values = settings.model_dump(mode="json", exclude_none=True)
-    values["method"] = {"use": settings.method.use, **settings.method.parameters()}
-    folder.mkdir()
-    write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
     return _carry_out(settings, kit, folder, tell, patience, new=True)
 
 
@@ -51,23 +50,55 @@ def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
 def _carry_out(
     settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
 ) -> Run:
-    with session(kit) as flare:
-        try:
-            flare.wait_for(settings.members, patience if new else _MOMENT, tell)
-        except RunError:
-            if new:  # a run that is on its way goes on with those who are there
-                raise
-        while True:
-            (folder / HOLD).unlink(missing_ok=True)
-            job = _job_under_way(flare, folder) or flare.submit(settings, folder.name)
-            tell(f"{folder.name}: job {job}")
-            last = flare.follow(job, folder, lambda event: _tell(event, tell))
-            if not last.startswith("held"):
-                break
-            flare.wait_until_over(job)
+    try:
+        with session(kit) as flare:
+            _meet(flare, settings, patience, tell, new=new)
+            if new:
+                values = settings.model_dump(mode="json", exclude_none=True)
+                values["method"] = {"use": settings.method.use, **settings.method.parameters()}
+                folder.mkdir()
+                write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
+            last = _follow(flare, settings, folder, tell)
+    except RunError as error:
+        raise RunError(f"{error}\n{_then(folder)}" if folder.exists() else str(error)) from error
     if not (folder / "run.json").exists() or Run(folder).status in ("running", "stopped", "refused"):
         raise RunError(f"{last or 'the job ended before the run did'}\n{_then(folder)}")
     return Run(folder)
+
+
+def _meet(flare: Session, settings: FederationSettings, patience: float, tell: Tell, *, new: bool) -> None:
+    """Wait for the silos; a run that is on its way goes on with those who are there after a moment."""
+    try:
+        flare.wait_for(settings.members, patience if new else _MOMENT, tell)
+    except RunError:
+        if new:
+            raise
+
+
+def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Tell) -> str:
+    """See a run through all its jobs; why it did not finish, if it did not."""
+    while True:
+        (folder / HOLD).unlink(missing_ok=True)
+        job = _job_under_way(flare, folder)
+        past = _past(folder, under_way=job is not None)
+        job = job or flare.submit(settings, folder.name)
+        tell(f"{folder.name}: job {job}")
+        try:
+            last = flare.follow(job, folder, past, lambda event: _tell(event, tell))
+        except KeyboardInterrupt:
+            flare.stop(job)
+            raise RunError("stopped") from None
+        if last != "held":
+            return last
+        flare.wait_until_over(job)
+
+
+def _past(folder: Path, *, under_way: bool) -> int:
+    """How many events of a run are from before its job: all so far, unless the job has begun."""
+    events = [event["event"] for event in read_lines(folder / "events.jsonl")]
+    if not under_way:
+        return len(events)
+    return max((place for place, event in enumerate(events) if event in ("start", "resume")), default=0)
 
 
 def _job_under_way(flare: Session, folder: Path) -> str | None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from cosilo.errors import ConfigError, RunError
 from cosilo.flare.files import FederationSettings
-from cosilo.flare.kits import ADMIN, COORDINATOR
+from cosilo.flare.names import ADMIN, COORDINATOR
 from cosilo.flare.place import HOLD
+from cosilo.flare.reach import is_open
 from cosilo.runs.files import read_json, read_lines
 from cosilo.wording import listing
 
@@ -32,8 +33,6 @@ class Session:
 
     def __init__(self, flare: Any) -> None:
         self._flare = flare
-        #: How many events of a run were told.
-        self._seen: dict[Path, int] = {}
 
     def connected(self) -> list[str]:
         """The silos that are there."""
@@ -79,13 +78,13 @@ class Session:
         while not self.status(job).startswith("FINISHED"):
             time.sleep(_POLL)
 
-    def follow(self, job: str, folder: Path, tell: Callable[[dict[str, Any]], None]) -> str:
+    def follow(self, job: str, folder: Path, past: int, tell: Callable[[dict[str, Any]], None]) -> str:
         """Tell what happens in a run until it finished, stopped or its job ended; why, if it did not finish.
 
-        When a silo that was lost is there again the job is held, so that the run can go on with it: the
-        answer is then "held".
+        The first `past` events are from before this job. When a silo that was lost is there again the job is
+        held, so that the run can go on with it: the answer is then "held".
         """
-        seen, lost, next_look = self._seen.get(folder, 0), set[str](), 0.0
+        seen, lost, next_look = past, set[str](), 0.0
         while True:
             now, ended = time.monotonic(), False
             if now >= next_look:
@@ -95,7 +94,6 @@ class Session:
                     lost.clear()
             new = read_lines(folder / "events.jsonl")[seen:]
             seen += len(new)
-            self._seen[folder] = seen
             for event in new:
                 tell(event)
                 match event:
@@ -120,14 +118,16 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
 
     kit = admin_kit(kit)
     about = read_json(kit / "startup" / "fed_admin.json")["admin"]
-    logging.getLogger("nvflare").setLevel(logging.ERROR)
+    logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # what it cannot reach is told here in one line
     where = f"the coordinator at {about['host']}:{about['port']}"
+    if not is_open(about["host"], about["port"]):
+        raise RunError(f"{where}: is not there; start it: cosilo coordinator start KIT")
     try:
         with redirect_stdout(StringIO()):
             flare = new_secure_session(about["username"], str(kit.resolve()), timeout=patience)
     except Exception as error:
         raise RunError(
-            f"{where}: cannot be reached ({type(error).__name__}); start it: cosilo coordinator start KIT"
+            f"{where}: does not answer ({type(error).__name__}); its log is KIT/server/log.txt"
         ) from None
     try:
         yield Session(flare)
@@ -136,3 +136,16 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
     finally:
         with suppress(Exception):  # there may be nobody left to say good-bye to
             flare.close()
+
+
+def until_reachable(kit: Path, patience: float = 60.0) -> None:
+    """Wait for a coordinator that was just started."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            with session(kit, patience=5.0):
+                return
+        except RunError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)

@@ -53,7 +53,7 @@ class SimulatedSite(Site):
     """One silo of a run directory that has a recipe."""
 
     def __init__(self, run_folder: str) -> None:
-        super().__init__(run="", seed=0, method={})
+        super().__init__(run="simulated", seed=0, method={})
         self.run_folder = run_folder
 
     def folder(self, name: str, kit: Path) -> Path:

@@ -5,9 +5,10 @@ and audit log. A job brings the name of a method and its parameters; the silo, i
 from the silo's own file.
 """
 
+import re
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,11 +18,11 @@ from nvflare.collab import collab
 from cosilo.boundary import Ask, Boundary
 from cosilo.engines.flare import BUSY
 from cosilo.engines.threads import OneThread
-from cosilo.errors import CosiloError
+from cosilo.errors import ConfigError, CosiloError
 from cosilo.flare.files import known_method, read_silo
 from cosilo.flare.place import settled
 from cosilo.methods.base import Method
-from cosilo.participant import Participant
+from cosilo.participant import NAME, Participant
 from cosilo.runs.journal import Failure
 from cosilo.runs.run import locked
 from cosilo.settings import MethodSettings
@@ -34,6 +35,8 @@ class Site:
     """A silo in a run; `method` has its name under `use`, and its parameters."""
 
     def __init__(self, run: str, seed: int, method: dict[str, Any]) -> None:
+        if not re.fullmatch(NAME, run):  # it becomes a folder here
+            raise ConfigError(f"run {run!r}: wants letters, digits, '.', '_' and '-'")
         self.run, self.seed, self.method = run, seed, method
         #: One step at a time, and every one in the same thread.
         self._steps = ThreadPoolExecutor(1, initializer=OneThread)
@@ -51,20 +54,27 @@ class Site:
 
     def _open(self, name: str, kit: Path) -> None:
         """Get ready; if that fails, the coordinator is told so when it asks, and the owner why."""
-        folder = kit / "runs" / self.run
+        self._folder = kit / "runs" / self.run
         try:
-            folder = self.folder(name, kit)
+            self._folder = self.folder(name, kit)
             # The job that a lost coordinator left behind may still be at a step here.
-            self._held.enter_context(locked(folder, patience=_PATIENCE))
+            self._held.enter_context(locked(self._folder, patience=_PATIENCE))
             silo, method = self.silo(name, kit)
             silo.preload()
-            self._boundary = Boundary(silo, method, self.seed, folder)
+            self._boundary = Boundary(silo, method, self.seed, self._folder)
         except Exception as error:
-            text = str(error) if isinstance(error, CosiloError) else traceback.format_exc()
-            folder.mkdir(parents=True, exist_ok=True)
-            with (folder / "log.txt").open("a", encoding="utf-8") as log:
-                log.write(f"cannot take part: {text}\n")
-            self._problem = Failure("error", f"silo {name!r}: cannot take part; its own log says why")
+            self._give_up(name, "cannot take part", error)
+
+    def _give_up(self, name: str, what: str, error: Exception) -> Failure:
+        """Do no step any more: the coordinator is told that it is so, and the owner why."""
+        self._boundary = None
+        self._problem = Failure("error", f"silo {name!r}: {what}; its own log says why")
+        text = str(error) if isinstance(error, CosiloError) else "".join(traceback.format_exception(error))
+        with suppress(OSError):  # the disk may be what failed
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / "log.txt").open("a", encoding="utf-8") as log:
+                log.write(f"{what}: {text}\n")
+        return self._problem
 
     def folder(self, name: str, kit: Path) -> Path:
         """Where the silo keeps its record of the run."""
@@ -86,6 +96,8 @@ class Site:
             return _REFUSED
         with self._lock:
             if number not in self._answers:
+                for late in self._answers.values():  # the coordinator waits for it no more
+                    late.cancel()
                 self._answers = {number: self._steps.submit(self._answered, number, step, body)}
         return self._soon(number)
 
@@ -111,7 +123,11 @@ class Site:
             return self._problem or Failure("error", "is not ready")
         if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
             return Failure("refused", f"silo {self._boundary.silo.name!r}: wants a number, a step and bytes")
-        return self._boundary.answer(Ask(number, step, body))
+        name = self._boundary.silo.name
+        try:
+            return self._boundary.answer(Ask(number, step, body))
+        except Exception as error:  # such as a full disk; FLARE would send the whole story
+            return self._give_up(name, "cannot go on", error)
 
     @collab.final
     def close(self) -> None:

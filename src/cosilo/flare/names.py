@@ -1,0 +1,44 @@
+"""What the parties of a federation may be called: names stand in certificates, folders and addresses."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+#: The coordinator's kit and its two parts: the server, and who asks it for runs.
+COORDINATOR, SERVER, ADMIN = "coordinator", "server", "admin"
+
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+
+
+def _like(pattern: str, wants: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(wants)
+        return text
+
+    return AfterValidator(check)
+
+
+def _free(name: str) -> str:
+    if name.lower() in (COORDINATOR, SERVER, ADMIN):
+        raise ValueError("another name; that is what a part of the coordinator is called")
+    return name
+
+
+_FIRST = "the first a letter or digit"
+SiloName = Annotated[
+    str,
+    _like(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", f"at most 64 letters, digits, '_' and '-', {_FIRST}"),
+    AfterValidator(_free),
+]
+FederationName = Annotated[
+    str, _like(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}", f"at most 40 letters, digits and '-', {_FIRST}")
+]
+Host = Annotated[
+    str,
+    _like(
+        rf"(?!0\.0\.0\.0$)(?=.{{1,64}}$)({_LABEL}\.)*{_LABEL}",
+        "a host name or an IPv4 address at which silos reach this machine",
+    ),
+]

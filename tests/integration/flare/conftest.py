@@ -1,0 +1,196 @@
+"""One federation for all tests here: a coordinator and three silos in processes, with certificates.
+
+A silo reads its file anew for every run, so a test writes the files that it needs. The coordinator is one
+that allows everything: whatever is refused is refused by the silos.
+"""
+
+import json
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+from cosilo import Federation, Run
+from cosilo.build.named import find_method
+from cosilo.errors import RunError
+from cosilo.settings import MethodSettings
+
+pytest.importorskip("nvflare")
+pytest.importorskip("torch")
+
+from cosilo.flare import kits, processes, runs, session
+from cosilo.flare.files import FederationSettings, as_federation, read_silo
+
+NAMES = ("tree", "svm", "net")
+TASKS = {"tree": [0, 1, 2, 3], "svm": [2, 3, 4, 5], "net": [1, 3, 5, 6]}
+LEARNERS = {
+    "tree": '{ use = "sklearn.tree.DecisionTreeClassifier" }',
+    "svm": '{ use = "sklearn.svm.SVC" }',
+    "net": '{ use = "mlp", recipe = { epochs = 3, lr = 0.01 } }',
+}
+
+
+def find_free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def write_digits(folder: Path) -> None:
+    """Private data by silo, digits of all classes in two halves, and a pool; as CSV files."""
+    X, y = load_digits(return_X_y=True)
+    table = pd.DataFrame(X, columns=[f"p{i}" for i in range(64)]).assign(digit=[f"d{v}" for v in y])
+    order = np.random.default_rng(0).permutation(len(X))
+    table[table.columns[:64]].iloc[order[:300]].to_csv(folder / "pool.csv", index=False)
+    for place, (name, task) in enumerate(TASKS.items()):
+        mine = order[300 + 300 * place : 600 + 300 * place]
+        table.iloc[mine[np.isin(y[mine], task)]].to_csv(folder / f"{name}.csv", index=False)
+    for place, name in enumerate(("one", "two", "three", "four")):
+        mine = order[1200 + 100 * place : 1300 + 100 * place]
+        table.iloc[mine].to_csv(folder / f"{name}.csv", index=False)
+
+
+@dataclass
+class Deployment:
+    """The running federation, and what its owners would do with it."""
+
+    folder: Path
+    settings: FederationSettings
+    kits: dict[str, Path] = field(default_factory=dict)
+    #: The fingerprint of the pool.
+    pool: str | None = None
+    #: What `submit` and `resume` said, line by line.
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def coordinator(self) -> Path:
+        return self.folder / "kits" / "coordinator"
+
+    def start_server(self) -> None:
+        with (self.folder / "server.log").open("a") as log:
+            processes.start_server(self.kits["server"], self.folder / "runs", log)
+
+    def start(self, name: str) -> None:
+        with (self.folder / f"{name}.log").open("a") as log:
+            processes.start_site(self.kits[name], self.file(name), self.folder / "silos" / name, log)
+
+    def file(self, name: str) -> Path:
+        return self.folder / f"{name}.toml"
+
+    def write(self, name: str, text: str) -> None:
+        """The file of a silo; `name`, `label` and `test` are the same everywhere."""
+        self.file(name).write_text(f'name = "{name}"\n{text}')
+
+    def write_cofed(self, **learners: str) -> None:
+        """Three silos with three kinds of models and different tasks, which share labels and scores."""
+        for name in NAMES:
+            self.write(
+                name,
+                f'path = "{name}.csv"\nlabel = "digit"\npool = {{ path = "pool.csv" }}\n'
+                f"learner = {learners.get(name, LEARNERS[name])}\n",
+            )
+
+    def write_networks(self, *names: str, learner: str = '"mlp", hidden = [8]') -> None:
+        """Silos with the same network, which share weights."""
+        recipe = 'recipe = { optimiser = "sgd", lr = 0.05, batch = 16 }'
+        for name, data in zip(names, ("one", "two", "three"), strict=False):
+            self.write(
+                name,
+                f'path = "{data}.csv"\nlabel = "digit"\nlearner = {{ use = {learner}, {recipe} }}\n'
+                'shares = ["weights", "size", "metrics"]\n',
+            )
+
+    def federation(self, members: tuple[str, ...], use: str, **values: Any) -> FederationSettings:
+        """The coordinator's file for a run; keys of the method have a dot in front here."""
+        method = {"use": use} | {key[1:]: values.pop(key) for key in list(values) if key.startswith("_")}
+        if use == "cofed":
+            values.setdefault("pool", {"fingerprint": self.pool, "size": 300})
+        values |= {"name": self.settings.name, "members": list(members), "method": method}
+        values["coordinator"] = self.settings.coordinator.model_dump()
+        return as_federation(values, "federation")
+
+    def submit(self, members: tuple[str, ...], use: str, **values: Any) -> Run:
+        self.told = []
+        return runs.submit(self.federation(members, use, **values), self.coordinator, self.told.append)
+
+    def locally(self, folder: Path, members: tuple[str, ...], use: str, **values: Any) -> Run:
+        """The same silos and the same method in this process."""
+        settings = self.federation(members, use, **values)
+        silos = [read_silo(self.file(name)) for name in members]
+        method = find_method(MethodSettings(use=use, **settings.method.parameters()))
+        return Federation(silos, method=method, seed=settings.seed).run(folder)
+
+    def record(self, run: Run, name: str) -> Path:
+        """What a silo keeps of a run, where the silo is."""
+        return self.folder / "silos" / name / run.folder.name
+
+    def until_reachable(self, patience: float = 60.0) -> None:
+        end = time.monotonic() + patience
+        while True:
+            try:
+                with session.session(self.coordinator, patience=5.0):
+                    return
+            except RunError:
+                assert time.monotonic() < end
+                time.sleep(0.5)
+
+
+def wait_until(true: Callable[[], object], patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def free_port() -> int:
+    return find_free_port()
+
+
+@pytest.fixture
+def until() -> Callable[..., None]:
+    return wait_until
+
+
+def trusting(kit: Path) -> None:
+    """A coordinator that lets everybody do everything."""
+    kits.confine_server(kit)
+    path = kit / "local" / "authorization.json"
+    rights = json.loads(path.read_text())
+    for role in rights["permissions"].values():
+        role.update(dict.fromkeys(role, "any"))
+    path.write_text(json.dumps(rights))
+    path = kit / "local" / "resources.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"class_allow_list": ["*"]}))
+
+
+@pytest.fixture(scope="session")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    folder = tmp_path_factory.mktemp("flare")
+    write_digits(folder)
+    values = {"name": "digits", "members": list(NAMES), "method": {"use": "fedavg"}}
+    settings = as_federation({**values, "coordinator": {"port": find_free_port()}}, "federation")
+    one = Deployment(folder, settings)
+    one.kits = kits.provision(settings, folder / "kits")
+    one.write_cofed()
+    one.pool = read_silo(one.file("tree")).pool_fingerprint
+    shutil.copy(Path(__file__).with_name("tricks.py"), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "confine_server", trusting)
+        try:
+            one.start_server()
+            for name in NAMES:
+                one.start(name)
+            one.until_reachable()
+            yield one
+        finally:
+            for kit in one.kits.values():
+                processes.stop(kit)

@@ -1,0 +1,209 @@
+"""The commands between organisations, as their users type them."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cosilo.cli import main
+
+pytest.importorskip("nvflare")
+
+COSILO = str(Path(sys.executable).with_name("cosilo"))
+
+
+@pytest.fixture
+def cosilo(monkeypatch, capsys):
+    """Run a command in this process; gives exit code, output and errors."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cosilo", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        output = capsys.readouterr()
+        return int(stop.value.code or 0), output.out, output.err
+
+    return run
+
+
+@pytest.fixture
+def folder(deployment, tmp_path, monkeypatch):
+    """The files of a federation of two, at a port that nobody listens at."""
+    for name in ("tree.csv", "svm.csv", "pool.csv", "tricks.py"):
+        shutil.copy(deployment.folder / name, tmp_path)
+    deployment.write_cofed(tree='{ use = "tricks.patient" }')
+    for name in ("tree", "svm"):
+        shutil.copy(deployment.file(name), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def federation(folder, deployment, free_port):
+    text = f"""name = "trial"
+members = ["tree", "svm"]
+quorum = 1.0
+[method]
+use = "cofed"
+rounds = 3
+[pool]
+fingerprint = "{deployment.pool}"
+size = 300
+[coordinator]
+port = {free_port}
+"""
+    (folder / "federation.toml").write_text(text)
+    return text
+
+
+class Running:
+    """A command that stays, and what it says."""
+
+    def __init__(self, *arguments, log):
+        self.log = log
+        with log.open("w") as file:
+            environment = os.environ | {"COLUMNS": "200"}
+            command = [COSILO, *map(str, arguments)]
+            self.process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+
+    @property
+    def said(self):
+        return self.log.read_text()
+
+    def end(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+
+def test_mistakes_are_one_line_each(folder, federation, cosilo):
+    code, out, err = cosilo("provision", "federation.toml")
+    assert code == 0
+    assert "hand each to its silo only" in out
+    port = re.search(r"port = (\d+)", federation)[1]
+    (folder / "typo.toml").write_text(federation.replace('"svm"', '"swm"'))
+    (folder / "mended.toml").write_text((folder / "tree.toml").read_text().replace("label =", "lable ="))
+    (folder / "poor.toml").write_text((folder / "tree.toml").read_text().replace("tree.csv", "trie.csv"))
+    near = "start it: cosilo coordinator start KIT"
+    mistakes = {
+        (
+            "provision",
+            "federation.toml",
+        ): "kits: is not empty; choose another folder",
+        (
+            "join",
+            "kits/svm",
+            "tree.toml",
+        ): "tree.toml: name: got 'tree'; wants 'svm', which",
+        (
+            "join",
+            "kits/coordinator",
+            "tree.toml",
+        ): "kits/coordinator: is not a silo's kit",
+        ("join", "kits/tree", "nowhere.toml"): "nowhere.toml: there is no such file",
+        (
+            "join",
+            "kits/tree",
+            "mended.toml",
+        ): "mended.toml: lable: there is no such key",
+        ("join", "kits/tree", "poor.toml"): "poor.toml: silo 'tree': trie.csv: is not there",
+        (
+            "coordinator",
+            "start",
+            "kits/tree",
+        ): "kits/tree: is not a coordinator's kit",
+        (
+            "submit",
+            "federation.toml",
+        ): f"kits/coordinator/server: was never started on this machine; {near}",
+        (
+            "submit",
+            "typo.toml",
+        ): "members: 'swm' has no kit (did you mean 'svm'?)",
+        ("submit", "federation.toml", "--kit", "kits/tree"): "kits/tree: is not a coordinator's kit",
+        (
+            "status",
+            "kits/coordinator",
+        ): f"the coordinator at 127.0.0.1:{port}: is not there; {near}",
+        ("stop", "nowhere"): "nowhere: has no kit in it",
+        ("up", "typo.toml"): "swm.toml: there is no such file",
+    }
+    for command, problem in mistakes.items():
+        code, out, err = cosilo(*command)
+        assert code == 2, command
+        assert err.startswith(f"error: {problem}"), (command, err)
+        assert len(err.splitlines()) == 1, (command, err)
+    assert cosilo("stop", "kits") == (0, "nothing was running\n", "")
+    assert not list(folder.rglob("runs/*"))
+
+
+@pytest.mark.slow
+def test_from_provisioning_to_a_report(folder, federation, cosilo, until):
+    port = int(re.search(r"port = (\d+)", federation)[1])
+    here = f"127.0.0.1:{port}"
+    assert cosilo("provision", "federation.toml")[0] == 0
+    hold = folder / "hold-tree-4"
+    hold.touch()
+    tree = Running("join", "kits/tree", "tree.toml", "--runs", "records", log=folder / "tree.log")
+    coordinator = svm = None
+    try:
+        until(lambda: "trying until it is there" in tree.said)
+        assert f"the coordinator at {here} cannot be reached (Connection refused)" in tree.said
+        coordinator = Running("coordinator", "start", "kits/coordinator", log=folder / "coordinator.log")
+        until(lambda: f"listens at {here}" in coordinator.said)
+        until(lambda: f"connected to the coordinator at {here}" in tree.said)
+
+        code, _, err = cosilo("coordinator", "start", "kits/coordinator")
+        assert code == 2
+        assert "is running already" in err
+        code, out, err = cosilo("status", "kits/coordinator")
+        assert code == 0
+        assert "silos that are there: tree" in out
+
+        # A run waits for its silos; Ctrl-C ends it, and it goes on from there.
+        submit = Running("submit", "federation.toml", log=folder / "submit.log")
+        until(lambda: "waiting for svm" in submit.said)
+        svm = Running("join", "kits/svm", "svm.toml", log=folder / "svm.log")
+        until(lambda: "label: asked" in submit.said)
+        assert submit.end() == 2
+        hold.unlink()
+        *_, stopped, then = submit.said.splitlines()
+        assert stopped == "error: stopped"
+        assert then.startswith("error: completed steps are kept: cosilo resume ")
+        run = Path(then.split()[-1])
+        until(lambda: "interrupted" in cosilo("status", "kits/coordinator")[1])
+        code, out, err = cosilo("resume", run)
+        assert code == 0, err
+        assert "goes on where it stopped" in err
+        assert "train: asked" not in err
+        assert "mean relative accuracy" in out
+        assert (run / "report.html").exists()
+        assert (folder / "records" / run.name / "states").is_dir()
+        assert (folder / "kits" / "svm" / "runs" / run.name / "audit.jsonl").exists()
+        assert "finished" in cosilo("status", "kits/coordinator")[1]
+
+        code, out, _ = cosilo("stop", "kits")
+        assert (code, out.count("stopped: ")) == (0, 3)
+        until(lambda: tree.process.poll() is not None)
+        assert tree.process.returncode == 0
+    finally:
+        for one in (tree, svm, coordinator):
+            if one is not None and one.process.poll() is None:
+                one.end(signal.SIGTERM)
+
+
+@pytest.mark.slow
+def test_up_tries_a_federation_out_and_leaves_nothing_running(folder, federation):
+    done = subprocess.run([COSILO, "up", "federation.toml"], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert "mean relative accuracy" in done.stdout
+    assert "started the coordinator and 2 silos; their logs: up/logs" in done.stderr
+    time.sleep(1)
+    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert str(folder) not in left
