@@ -54,6 +54,20 @@ def test_a_method_gets_what_it_has_of_method_and_its_own_table_over_that():
     assert "compare" not in plan.recipe(("local", 6))  # a recipe like any other
 
 
+def test_one_method_with_several_sets_of_parameters():
+    tables = {"slow": {"use": "fedprox", "mu": 0.5}, "fast-1": {"use": "fedprox"}, "fedprox": {"mu": 2}}
+    plan = plan_of("slow", "fast-1", "fedprox", compare=tables)
+    assert [plan.recipe((name, 5))["method"] for name in plan.methods] == [
+        {"use": "fedprox", "rounds": 4, "epochs": 2, "mu": 0.5},
+        {"use": "fedprox", "rounds": 4, "epochs": 2},
+        {"use": "fedprox", "rounds": 4, "epochs": 2, "mu": 2},
+    ]
+    assert [method.name for method in plan.make_methods().values()] == ["fedprox"] * 3
+    again = plan_of("slow", compare={**tables, "slow": {"use": "fedavg"}})
+    with pytest.raises(RunError, match=r"x: is a comparison with slow\.use = 'fedprox', now it is 'fedavg'"):
+        grown(Path("x"), plan, again)
+
+
 def test_a_method_named_twice_is_compared_once():
     assert plan_of("fedavg", "local", "fedavg").methods == ("fedavg", "local")
 
@@ -99,6 +113,31 @@ def test_a_method_named_twice_is_compared_once():
             {"method": {"update_from": "scratch"}, "compare": {}},
             "recipe.toml: method.update_from: none of the compared methods (fedavg, local) has it; "
             "it is a parameter of cofed: move it to [compare.cofed]",
+        ),
+        (
+            ["slow"],
+            {"compare": {"slow": {"use": "fedproxx"}}},
+            "recipe.toml: compare.slow.use: there is no method 'fedproxx' (did you mean 'fedprox'?); there",
+        ),
+        (
+            ["slow"],
+            {"compare": {"slow": {"use": "fedprox", "mue": 1}}},
+            "recipe.toml: compare.slow.mue: there is no such key (did you mean 'mu'?); wants one of",
+        ),
+        (
+            ["fedavg"],
+            {"compare": {"fedavg": {"use": "fedprox"}}},
+            "recipe.toml: compare.fedavg.use: got 'fedprox'; fedavg is a method itself, choose another name",
+        ),
+        (
+            ["fedavg"],
+            {"compare": {"a/b": {"use": "fedprox"}}},
+            "recipe.toml: compare.a/b.use: wants a table whose name has letters, digits, '_' and '-' only;",
+        ),
+        (
+            ["slw"],
+            {"compare": {"slow": {"use": "fedprox"}}},
+            "methods: there is no method 'slw'; there are cofed,",
         ),
         (["fedavg"], {"compare": {"fedprox": 3}}, "recipe.toml: compare.fedprox: got 3; wants"),
         (["fedavg"], {"compare": 3}, "recipe.toml: compare: got 3; wants"),
@@ -155,7 +194,7 @@ def test_another_recipe_does_not_get_into_a_comparison(tables, line):
 
 def test_what_changes_no_result_may_change():
     old = plan_of("fedavg")
-    grown(Path("x"), old, plan_of("fedavg", workers=2, timeout=60, runs="elsewhere"))
+    grown(Path("x"), old, plan_of("fedavg", workers=2, timeout=60, runs="elsewhere", reach=0.5))
     # A default that is written out is no change, nor is a parameter in another table.
     grown(Path("x"), old, plan_of("fedavg", quorum=0.5))
     grown(Path("x"), old, plan_of("fedavg", method={"rounds": 4}, compare={"fedavg": {"epochs": 2}}))

@@ -186,6 +186,46 @@ def test_simulations_are_cut_from_a_dataset_without_overlap(folder, split):
         assert set(np.unique(y)) <= set(range(len(silo.task)))
 
 
+def _rows(silo) -> list[bytes]:
+    return [row.tobytes() for row in np.asarray(silo.data.test[0], dtype=np.float64)]
+
+
+def test_a_test_set_is_dealt_to_silos_with_the_same_classes(folder):
+    """Digits has 500 test instances."""
+    common = f"""{SIMULATION}tasks = "all"
+split = {{ use = "dirichlet", silos = 5, concentration = 0.1, size = 20 }}
+"""
+    whole = _rows(make(folder, common).silos[0])
+    assert len(set(whole)) == 500
+
+    dealt = [_rows(silo) for silo in make(folder, common + "test = 100").silos]
+    assert sorted(row for rows in dealt for row in rows) == sorted(whole)  # each once
+    assert dealt != [whole[place : place + 100] for place in range(0, 500, 100)]
+    assert dealt == [_rows(silo) for silo in make(folder, common + "test = 100").silos]
+    assert dealt != [_rows(silo) for silo in make(folder, "seed = 1\n" + common + "test = 100").silos]
+
+    # 200 + 200 + 100, and then from the start; nobody has one twice.
+    dealt = [_rows(silo) for silo in make(folder, common + "test = 200").silos]
+    assert [len(set(rows)) for rows in dealt] == [200] * 5
+    assert len({row for rows in dealt[:3] for row in rows}) == 500
+    assert len({row for rows in dealt[:2] for row in rows}) == 400
+
+
+def test_silos_with_other_classes_are_dealt_their_own(folder):
+    silos = make(folder, SIMULATION + 'split = { use = "shards", silos = 5, per_silo = 2 }\ntest = 30').silos
+    assert [len(silo.data.test[1]) for silo in silos] == [30] * 5
+    for silo in silos:
+        assert set(silo.data.test[1].tolist()) == set(range(len(silo.task)))  # 30 of about 100, of all
+
+
+def test_silos_may_tell_all_classes_apart(folder):
+    split = 'split = { use = "shards", silos = 5, per_silo = 2 }\n'
+    own, whole = (make(folder, f'{SIMULATION}{split}tasks = "{tasks}"').silos for tasks in ("own", "all"))
+    assert max(len(silo.task) for silo in own) < 10
+    assert [silo.task.classes for silo in whole] == [tuple("0123456789")] * 5
+    assert [len(silo.data.test[1]) for silo in whole] == [500] * 5
+
+
 def test_a_misspelt_split(folder):
     with pytest.raises(ConfigError, match=r"recipe\.toml: simulation\.split: .*superclasses"):
         make(folder, SIMULATION + 'split = { use = "superclass", silos = 4 }')
@@ -205,6 +245,13 @@ def test_a_misspelt_split(folder):
         ("simulation.labels=coarse", "recipe.toml: simulation.labels: dataset 'digits': no group 'coarse'"),
         ("simulation.split.silos=5000", "recipe.toml: simulation.split: "),
         ("simulation.names=['a']", "recipe.toml: simulation.names: got 1 names for 4 silos"),
+        ("simulation.test=0", "recipe.toml: simulation.test: got 0; wants greater than or equal to 1"),
+        (
+            "simulation.test=501",
+            "recipe.toml: simulation.test: got 501; there are 500 test instances of the classes of silo "
+            "'silo-1'",
+        ),
+        ("simulation.tasks=some", "recipe.toml: simulation.tasks: got 'some'; wants 'own' or 'all'"),
         (
             "simulation.split={use='by_value',column='x'}",
             "recipe.toml: simulation.split: column: digits has no 'x'",
@@ -509,6 +556,10 @@ def test_simulated_targets(folder, split):
         (
             '{ use = "normal", silos = 4, clas = [2, 3] }',
             "recipe.toml: simulation.split.clas: there is no such key (did you mean 'classes'?)",
+        ),
+        (
+            '{ use = "normal", silos = 4 }\ntasks = "all"',
+            'recipe.toml: simulation: wants tasks = "own" with the split normal, which sets what is wanted',
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 import typer.exceptions
@@ -22,6 +22,7 @@ from cosilo.overview import overview
 from cosilo.plan import Plan, has_plan, read_plan
 from cosilo.runs.run import Run, new_folder_name, runs_in
 
+Engine = Literal["local", "flare"]
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out = Console()
 err = Console(stderr=True)
@@ -69,15 +70,18 @@ def run(
     file: RecipeFile,
     set_: Sets = None,
     folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Where: here, or on the simulator of NVIDIA FLARE.")
+    ] = "local",
 ) -> None:
     """Run a recipe; ends with a table and a report."""
-    _run(settings.read(file, set_ or []), build.Source(str(file), file.parent), folder)
+    _run(settings.read(file, set_ or []), build.Source(str(file), file.parent), folder, engine)
 
 
 @app.command()
 def compare(
     file: RecipeFile,
-    methods: Annotated[str, typer.Option(metavar="A,B,…", help="The methods, with commas between them.")],
+    methods: Annotated[str, typer.Option(metavar="A,B,…", help="The methods, or names of [compare.NAME].")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from the recipe's own on.")] = 3,
     set_: Sets = None,
     folder: Annotated[
@@ -190,13 +194,13 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
     out.print(table)
 
 
-def _run(values: dict[str, Any], source: build.Source, folder: Path | None) -> None:
+def _run(values: dict[str, Any], source: build.Source, folder: Path | None, engine: Engine = "local") -> None:
     federation = build.federation(values, source)
     if folder is None:
         parent = source.path(settings.validate(values, source.name).runs)
         folder = new_folder_name(parent, federation.method.name)
     try:
-        finished = federation.run(folder)
+        finished = federation.run(folder, engine=engine)
     except KeyboardInterrupt:
         err.print(f"\nstopped; completed steps are kept: cosilo resume {folder}", soft_wrap=True)
         raise typer.Exit(130) from None
@@ -216,20 +220,17 @@ def show(finished: Run) -> None:
     tasks = finished.result["tasks"]
     failed = {failure["silo"] for failure in finished.result["failures"]}
     silo_column = Column("silo", no_wrap=True)
-    columns = ("task", "local", "federated", "relative", "left the silo")
-    table = Table(silo_column, *columns, title=finished.method)
+    alone = "local" in finished.result["scores"]  # a method may leave local training out
+    columns = ("task", "local", "federated", "relative") if alone else ("task", "federated")
+    table = Table(silo_column, *columns, "left the silo", title=finished.method)
     for name in finished.about["silos"]:
         gain = relative.get(name)
         colour = "" if gain is None else "green" if gain > 1 else "red" if gain < 1 else ""
-        left = sum(entry.get("bytes", 0) for entry in finished.audit(name) if not entry.get("again"))
-        table.add_row(
-            name,
-            _brief(tasks.get(name, [])),
-            _percent(local.get(name), name in failed),
-            _percent(federated.get(name), name in failed),
-            "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}",
-            f"{left:,} B",
-        )
+        shown = "" if gain is None else f"[{colour}]{gain:.3f}[/]" if colour else f"{gain:.3f}"
+        cells = [_percent(federated.get(name), name in failed)]
+        if alone:
+            cells = [_percent(local.get(name), name in failed), *cells, shown]
+        table.add_row(name, _brief(tasks.get(name, [])), *cells, f"{finished.left(name):,} B")
     out.print(table)
     for failure in finished.result["failures"]:
         out.print(f"[yellow]{failure['text']}[/]", soft_wrap=True)

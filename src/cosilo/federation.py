@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,11 +180,11 @@ class Federation:
             "pool_size": 0 if self.pool is None else len(self.pool),
         }
 
-    def run(self, folder: str | Path | None = None) -> Run:
+    def run(self, folder: str | Path | None = None, *, engine: Literal["local", "flare"] = "local") -> Run:
         """Run the method; `folder` is the run directory (default: a new one in `runs/`).
 
         A directory of a run that was interrupted is continued where it stopped; that of a finished one is
-        only opened.
+        only opened. `engine="flare"` runs a recipe on FLARE's simulator; results are the same.
         """
         path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
         with locked(path):
@@ -199,7 +199,11 @@ class Federation:
                 events.add(
                     "start" if run.status == "running" and not (path / "journal").exists() else "resume"
                 )
-                self._execute(run, events)
+                run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
+                if engine == "flare":
+                    self._simulate(run)
+                else:
+                    self._execute(run, events)
             for silo in self.silos:
                 record = Record(path / "silos" / silo.name)
                 record.restore(silo)
@@ -208,23 +212,31 @@ class Federation:
         institutions = {silo.name: silo for silo in self.silos if isinstance(silo, Institution)}
         return Run(path, {silo.name: silo for silo in self._plain}, institutions)
 
-    def _execute(self, run: Run, events: Events) -> None:
-        run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
-        classes = () if self.pool_labels is None else tuple(np.unique(self.pool_labels).tolist())
-        agreed = Agreed(
+    def agreed(self) -> Agreed:
+        """What the coordinator knows of it."""
+        return Agreed(
             silos=[silo.name for silo in self.silos],
             seed=self.seed,
             quorum=self.quorum,
             timeout=self.timeout,
             pool=self.pool_fingerprint,
             pool_size=0 if self.pool is None else len(self.pool),
-            pool_classes=classes,
+            pool_classes=() if self.pool_labels is None else tuple(np.unique(self.pool_labels).tolist()),
         )
+
+    def _execute(self, run: Run, events: Events) -> None:
         try:
-            conduct(run, self.method, LocalEngine(self.silos, self.workers), agreed, events)
+            conduct(run, self.method, LocalEngine(self.silos, self.workers), self.agreed(), events)
         except Stopped as stopped:
             kind = type(stopped.error)
             raise kind(f"{stopped}{_own_logs(run.folder, stopped.failed)}") from stopped.error
+
+    def _simulate(self, run: Run) -> None:
+        from cosilo.flare.simulator import simulate
+
+        if self._recipe is None:
+            raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
+        simulate(run.folder, [silo.name for silo in self.silos])
 
 
 def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:

@@ -1,5 +1,6 @@
 """What a comparison compares: methods, seeds, and the parameters that each method gets from one recipe."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from cosilo.wording import guess, listing
 Cell = tuple[str, int]
 #: Keys that may differ when a comparison goes on: methods are held against each other by their parameters,
 #: the others change how fast a result comes, or is said to come, and not the result.
-_FREE = {"method", "compare", "workers", "timeout", "runs", "clock"}
+_FREE = {"method", "compare", "reach", "workers", "timeout", "runs", "clock"}
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Plan:
     def recipe(self, cell: Cell) -> dict[str, Any]:
         """The values of one run, which could stand in a recipe of their own."""
         name, seed = cell
-        rest = {key: value for key, value in self.values.items() if key != "compare"}
-        return {**rest, "seed": seed, "method": {"use": name, **self._given(name)}}
+        rest = {key: value for key, value in self.values.items() if key not in ("compare", "reach")}
+        return {**rest, "seed": seed, "method": {"use": self.use(name), **self._given(name)}}
 
     def federation(self, cell: Cell, members: build.Members) -> Federation:
         """The federation of one run; its silos and its pool are those of every method on that seed."""
@@ -69,6 +70,10 @@ class Plan:
         return build.make_members(self.settings.model_copy(update={"seed": seed}), self.source)
 
     # ------------------------------------------------------------------ methods and parameters
+
+    def use(self, name: str) -> str:
+        """What method a name means: that method, or what `[compare.NAME]` says."""
+        return str(self.settings.compare.get(name, {}).get("use", name))
 
     def make_methods(self) -> dict[str, Method]:
         """The methods with their parameters, or one line for each mistake in them."""
@@ -87,12 +92,17 @@ class Plan:
         """Of the methods that are compared, and of those that the recipe has a table for."""
         build.look_beside(self.source)
         kinds, problems = {}, []
+        own = [name for name, table in self.settings.compare.items() if "use" in table]
         for name in dict.fromkeys([*self.methods, *self.settings.compare]):
             where = "methods" if name in self.methods else f"{self.source.name}: compare"
+            if name in own:
+                where = f"{self.source.name}: compare.{name}.use"
+                problems += self._misnamed(name, where)
             try:
-                kinds[name] = build.find_kind(name, where)
+                kinds[name] = build.find_kind(self.use(name), where)
             except ConfigError as error:
-                problems.append(str(error))
+                beside = f", and in the recipe {listing(own)}" if own and name not in own else ""
+                problems.append(f"{error}{beside}")
         if problems:
             raise ConfigError("\n".join(problems))
         return kinds
@@ -102,7 +112,16 @@ class Plan:
         shared = self.settings.method.parameters() if name in self.methods else {}
         fields = self._kinds[name].model_fields
         carried = {key: value for key, value in shared.items() if key in fields}
-        return {**carried, **self.settings.compare.get(name, {})}
+        own = self.settings.compare.get(name, {})
+        return {**carried, **{key: value for key, value in own.items() if key != "use"}}
+
+    def _misnamed(self, name: str, where: str) -> list[str]:
+        """What is wrong with the name of a `[compare.NAME]` that says what to use: folders have it."""
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+            return [f"{where}: wants a table whose name has letters, digits, '_' and '-' only; got {name!r}"]
+        if name in METHODS and self.use(name) != name:
+            return [f"{where}: got {self.use(name)!r}; {name} is a method itself, choose another name"]
+        return []
 
     def _strangers(self) -> list[str]:
         """One line for each parameter of `[method]` that no compared method has."""
@@ -182,7 +201,8 @@ def grown(folder: Path, old: Plan, new: Plan) -> Plan:
     now = both.make_methods()
     pairs: list[tuple[Any, Any]] = [(_fixed(old), _fixed(new))]
     for name, method in old.make_methods().items():
-        pairs.append(({name: method.model_dump()}, {name: now[name].model_dump()}))
+        was, becomes = ({"use": one.name, **one.model_dump()} for one in (method, now[name]))
+        pairs.append(({name: was}, {name: becomes}))
     for was, becomes in pairs:
         for key, before, after in _differences(was, becomes):
             raise RunError(

@@ -22,7 +22,8 @@ class PrivateData:
 
     `test` is a fraction to hold out when `split` is called, a pair (X, y), or None. With a target, `own` is
     the training set alone, `target` is the target, and what is trained on is the training set and the
-    labelled target points; test data is then of target classes.
+    labelled target points; test data is then of target classes. Of `least_classes` there has to be training
+    data.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class PrivateData:
         test: Test,
         validation: float,
         target: Target | None = None,
+        least_classes: int = 2,
     ) -> None:
         self._where = where
+        self._least_classes = least_classes
         self._task = task
         self.own = self.all = self._examples(X, y, "data")
         self.target: TargetData | None = None
@@ -106,7 +109,7 @@ class PrivateData:
 
     def _check_training(self) -> None:
         present = np.unique((self.train if self.target is None else self.own)[1])
-        if len(present) < 2:
+        if len(present) < self._least_classes:
             only = self._task.classes[present[0]]
             raise DataError(
                 f"{self._where}: only class {only!r} is in the training data; wants at least two classes"

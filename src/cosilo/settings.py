@@ -133,11 +133,19 @@ class SimulationSettings(Strict):
     labels: str | None = None
     split: Annotated[SplitSettings, Field(discriminator="use")]
     learners: Annotated[list[LearnerSettings], Field(min_length=1)]
+    tasks: Literal["own", "all"] = "own"  # the classes that a silo got instances of, or all of the dataset
     per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
+    test: Annotated[int, Field(ge=1)] | None = None  # so many test instances each, different ones if it goes
     names: list[str] | None = None
     institutions: Annotated[int, Field(ge=1)] | None = None  # the silos are dealt to so many, in order
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
+
+    @model_validator(mode="after")
+    def _targets_have_tasks(self) -> "SimulationSettings":
+        if self.tasks == "all" and self.split.use in ("subset", "normal"):
+            raise ValueError(f'tasks = "own" with the split {self.split.use}, which sets what is wanted')
+        return self
 
 
 class Settings(Strict):
@@ -154,7 +162,10 @@ class Settings(Strict):
     silo: list[SiloSettings] = []
     simulation: SimulationSettings | None = None
     clock: Clock | None = None  # what a run would have taken over given links; it changes no result
-    compare: dict[str, dict[str, Any]] = {}  # for `cosilo compare`: parameters of one method, by its name
+    # For `cosilo compare`: parameters of one method, by its name, or by a name of their own with `use`; and
+    # the accuracy whose first round and simulated time are told.
+    compare: dict[str, dict[str, Any]] = {}
+    reach: Annotated[float, Field(gt=0, le=1)] | None = None
 
     @model_validator(mode="before")
     @classmethod

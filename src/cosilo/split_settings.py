@@ -20,12 +20,13 @@ class SuperclassSplit(_Split):
 
 
 class DirichletSplit(_Split):
-    """Shares of every class drawn from a Dirichlet distribution."""
+    """Shares of every class drawn from a Dirichlet distribution; with `size`, each silo draws its own mix."""
 
     use: Literal["dirichlet"]
     silos: int
     concentration: float
     min_size: int = 10
+    size: int | None = None
 
 
 class ShardSplit(_Split):

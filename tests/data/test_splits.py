@@ -130,9 +130,35 @@ class TestDirichlet:
         ):
             dirichlet(y, 10, 0.01, min_size=10)
 
+    @given(st.integers(1, 8), st.floats(0.01, 100), st.integers(1, 20), SEEDS)
+    def test_with_a_size_every_silo_has_it(self, silos, concentration, size, seed):
+        y = np.repeat(np.arange(4), 40)
+        split = dirichlet(y, silos, concentration, size=size, seed=seed)
+        check(split, len(y))
+        check_tasks(split, y)
+        assert [len(part) for part in split.parts] == [size] * silos
+        assert same(split, dirichlet(y, silos, concentration, size=size, seed=seed))
+
+    def test_with_a_size_each_silo_draws_its_own_proportions(self):
+        # As above with 4 classes, and that of a draw of 200: its mean is (0.25 - (0.0625 + 0.0375)) / 200.
+        y = np.repeat(np.arange(4), 100_000)
+        shares = dirichlet(y, 500, 1.0, size=200).counts(y, 4) / 200
+        assert shares.var() == pytest.approx(0.1875 / 5 + 0.15 / 200, rel=0.1)
+        even = dirichlet(y, 50, 1e6, size=4000).counts(y, 4)
+        assert abs(even - 1000).max() < 150
+
+    def test_with_a_size_used_up_classes_are_replaced(self):
+        y = np.array([0] * 10 + [1] * 2)
+        split = dirichlet(y, 3, 0.01, size=4)  # a silo wants one class only, and there are 12 instances
+        assert split.counts(y, 2).sum(axis=0).tolist() == [10, 2]
+
     def test_errors(self):
         with pytest.raises(DataError, match="3 silos of at least 10 instances want 30; the data has 20"):
             dirichlet(np.zeros(20, int), 3, 1.0)
+        with pytest.raises(DataError, match="3 silos of 7 instances want 21; the data has 20; lower"):
+            dirichlet(np.zeros(20, int), 3, 1.0, size=7)
+        with pytest.raises(DataError, match="size: got 0; wants a whole number of at least 1"):
+            dirichlet(np.zeros(20, int), 3, 1.0, size=0)
         for wrong in (0, -1.0, float("nan"), float("inf")):
             with pytest.raises(DataError, match=r"concentration: got .*; wants a number above 0"):
                 dirichlet(np.zeros(20, int), 2, wrong)

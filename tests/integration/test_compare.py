@@ -240,6 +240,41 @@ def test_the_table_of_a_comparison_does_not_keep_a_recipe_from_running(folder, c
     assert "nets.toml: compare.fedprox: got 3; wants" in errors
 
 
+def test_one_method_with_several_sets_of_parameters(folder, cosilo):
+    sets = ["compare.one={use='fedavg',epochs=1}", "compare.two={use='fedavg',epochs=2}", "reach=0.2"]
+    options = [part for one in sets for part in ("--set", one)]
+    grid = ("compare", "nets.toml", "--methods", "one,two", "--seeds", "1", "--dir", "c", *options)
+    code, out, err = cosilo(*grid)
+    assert code == 0
+    assert "two, seed 2 (2 of 2)" in err
+    assert [Run(folder / f"c/{name}-seed2").about["method"]["epochs"] for name in ("one", "two")] == [1, 2]
+    assert "rounds to" in out
+    assert "20.0%" in out
+    one, two = numbers(folder / "c").rows
+    assert (one.name, two.parameters["use"]) == ("one", "fedavg")
+    assert [run.accuracy for run in one.runs] != [run.accuracy for run in two.runs]
+    before = results(folder / "c")
+    code, out, _ = cosilo(*grid[:-1], "reach=0.3")  # told again, not run again
+    assert code == 0
+    assert "30.0%" in out
+    assert results(folder / "c") == before
+
+
+def test_without_local_training(folder, cosilo):
+    code, out, _ = cosilo("run", "nets.toml", "--set", "method.local=false", "--dir", "run")
+    assert code == 0
+    assert "federated" in out
+    assert "local" not in out
+    assert "relative" not in out
+    assert Run(folder / "run").relative() == {}
+
+    wanted = ("--methods", "fedavg,fedprox", "--seeds", "1", "--set", "method.local=false", "--dir", "c")
+    code, out, _ = cosilo("compare", "nets.toml", *wanted)
+    assert code == 0
+    assert "relative" not in out
+    assert [run.accuracy is not None for row in numbers(folder / "c").rows for run in row.runs] == [True] * 2
+
+
 def test_a_run_that_fails_is_named_and_the_others_go_on(folder, cosilo):
     source = build.Source("trees.toml", folder)
     silos, _ = build.make_members(settings.validate(settings.read(folder / "trees.toml"), "t"), source)

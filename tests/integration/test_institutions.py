@@ -1,13 +1,15 @@
 """Institutions in recipes: nested tables and simulations, checked, run and resumed by whole commands."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cosilo import Run
+from cosilo import Run, build, settings
 from cosilo.cli import main
 from cosilo.clock import Clock
+from cosilo.plan import make_plan
 
 pytest.importorskip("torch")
 
@@ -132,6 +134,49 @@ def test_a_simulation_deals_its_silos_to_institutions(folder, cosilo):
         assert other.compute == pytest.approx(one.compute + more, rel=0.01)
         assert other.upload == one.upload == pytest.approx(3 * (weights + 2) / 1e5, rel=0.01)
     assert "institution-1" in (folder / "run/report.html").read_text()
+
+
+def test_a_test_set_is_judged_once_by_all_clients_together(folder, cosilo):
+    options = ("simulation.tasks=all", "simulation.test=80", "method.local=false")
+    sets = [part for one in options for part in ("--set", one)]
+    code, _, err = cosilo("run", "simulation.toml", "--dir", "run", *sets)
+    assert code == 0, err
+    result = Run(folder / "run").result
+    assert list(result["scores"]) == ["round 1", "federated"]
+    assert {score["instances"] for score in result["scores"]["federated"].values()} == {160}
+    assert result["joint"]["federated"]["instances"] == 480
+    # All classes are everyone's own: the global model is as good as the mean over its clients.
+    means = [score["accuracy"] for score in result["scores"]["federated"].values()]
+    assert result["joint"]["federated"]["accuracy"] == pytest.approx(np.mean(means))
+
+
+@pytest.mark.usefixtures("real_data")
+@pytest.mark.parametrize(
+    ("sets", "least", "most"),
+    [
+        ([], 0.5, 1),
+        (["simulation.split.concentration=1"], 0.24, 0.5),
+        (["simulation.split={use='iid',silos=10,size=40}"], 0.1, 0.24),
+    ],
+)
+def test_the_recipe_of_tempo(sets, least, most):
+    path = Path(settings.__file__).with_name("recipes") / "tempo_fashion_mnist.toml"
+    values = settings.read(path, sets)
+    names = ["tempo", "fedavg", "fedadp_4", "fedadp_6", "fedadp_8"]
+    plan = make_plan(values, build.Source(path.name, path.parent), names, seeds=3)
+    methods = plan.make_methods()
+    assert [method.usual_epochs for method in methods.values()] == [6, 6, 4, 6, 8]
+    common = {(method.local_rounds, method.local, method.evaluate_every) for method in methods.values()}
+    assert common == {(4, False, 1)}
+    silos, _ = plan.members(0)
+    clients = [client for one in silos for client in one.silos]
+    split = values["simulation"]["split"]
+    assert (len(silos), len(clients)) == (5, split["silos"])
+    assert {client.size for client in clients} == {split["size"]}
+    # How much of a client's images its largest class is.
+    shares = [np.bincount(client.data.train[1]).max() / client.size for client in clients]
+    assert least < np.mean(shares) < most
+    assert plan.federation(("tempo", 0), (silos, None)).check() == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, Silo
-from cosilo.errors import RunError
+from cosilo.errors import DataError, RunError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Recipe  # noqa: E402
@@ -71,6 +71,30 @@ def test_local_training_gets_as_many_epochs_as_the_federation(tmp_path):
     assert final(Federation(silos, method=FedAvg(rounds=3)).run(tmp_path / "run")) == pytest.approx(
         w, abs=1e-6
     )
+
+
+def test_a_silo_with_one_class_takes_part(tmp_path):
+    """Of a task of two: a network has an output for the other one all the same."""
+    ones = ([1.0, 2.0], [1, 1])
+    silos = [one("a", *A), one("b", *ones, task=["0", "1"])]
+    run = Federation(silos, method=FedAvg(rounds=1)).run(tmp_path / "run")
+    after = [0.5 - 0.1 * gradient(0.5, *data) for data in (A, ones)]
+    assert final(run) == pytest.approx((4 * after[0] + 2 * after[1]) / 6, abs=1e-6)
+    with pytest.raises(DataError, match="silo 'b': all 2 instances are of class '1'"):
+        one("b", *ones)
+
+
+def test_without_local_training_the_federation_is_the_same(tmp_path):
+    silos = [one("a", *A), one("b", *B)]
+    runs = [
+        Federation(silos, method=FedAvg(rounds=2, local=local)).run(tmp_path / str(local))
+        for local in (True, False)
+    ]
+    steps = [[ask["step"] for ask in run.asks()] for run in runs]
+    assert steps[0][:4] == ["hello", "alone", "evaluate", "begin"]
+    assert steps[1][:2] == ["hello", "begin"]
+    assert list(runs[1].result["scores"]) == ["round 1", "federated"]
+    assert final(runs[0]) == pytest.approx(final(runs[1]), abs=1e-6)
 
 
 def test_silos_weigh_by_size_or_equally(tmp_path):

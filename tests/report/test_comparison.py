@@ -18,6 +18,7 @@ from cosilo.report.averages import Average, average
 from cosilo.report.comparison import render
 from cosilo.report.ends import apart
 from cosilo.report.over_time import over_time
+from cosilo.report.soon import Soon, soon
 from cosilo.report.summary import summarise
 from cosilo.report.terminal import table
 from cosilo.report.verdict import notes, verdict
@@ -326,11 +327,30 @@ def test_the_table_of_a_terminal(full, comparison):
 
     fedavg, fedprox, failed, local = [line for line in shown(full).splitlines() if line.startswith("│")]
     cells = [cell.strip() for cell in fedavg.split("│")[1:-1]]
-    assert cells == ["fedavg", "57.5% ± 10.6", "1.000 ± 0.177", "55.0% ± 7.1", "556 B", "12.2 s"]
+    known = ["fedavg", "57.5% ± 10.6", "1.000 ± 0.177", "55.0% ± 7.1", "556 B", "12.2 s", "2.0 ± 0.0"]
+    assert cells == known
     assert "80.0%" in fedprox
     assert "seed 5 failed" in failed
     assert "60.0% ± 0.0" in local
     assert "joint" not in shown(comparison(cofed=even(0.7)))
+
+
+def test_without_local_training_there_are_accuracies_only(comparison, reader_of):
+    one, two = result((0.5, 0.3), (0.9, 0.6)), result((0.5, 0.3), (0.7, 0.6))
+    for made in (one, two):
+        del made["scores"]["local"]
+    made = comparison(compare={"fedavg": {"rounds": 2}}, fedavg=[one, two], fedprox=[two, "broken"])
+    reader = reader_of(render(made))
+    assert "fedavg 70.0% ± 7.1 2 556 B" in reader.cells
+    assert "fedavg 0 75.00% 556 12.25" in reader.cells  # seed by seed
+    assert "No silo trained alone first, so there is no gain to report." in reader.cells
+    assert "Relative" not in reader.cells
+    assert "Local" not in reader.cells
+    assert "rounds" in reader.ids
+    screen = io.StringIO()
+    Console(width=150, file=screen).print(table(summarise(made)))
+    assert "relative" not in screen.getvalue()
+    assert "70.0% ± 7.1" in screen.getvalue()
 
 
 # ---------------------------------------------------------------------- labels and simulated time
@@ -379,6 +399,70 @@ def test_simulated_time_by_hand(comparison, reader_of):
     reader = reader_of(render(made))
     assert "times" in reader.ids
     assert "2.1 s ± 0 ms" in reader.cells
+
+
+# ---------------------------------------------------------------------- how soon
+
+
+def rounds_of(joint, seconds):
+    """A run that was judged after each round, with so many seconds of computing before it; two silos."""
+    made = result(*[(0.5, 0.5)] * len(joint), joint=joint)
+    steps = [("evaluate", 0.0), *[pair for took in seconds for pair in (("train", took), ("evaluate", 0.0))]]
+    made["asks"] = [
+        {
+            "number": number,
+            "step": step,
+            "silos": ["a"],
+            "seconds": took,
+            "arrivals": {"a": {"seconds": took, "fields": {}}},
+        }
+        for number, (step, took) in enumerate(steps, start=1)
+    ]
+    return made
+
+
+def test_how_soon_by_hand(comparison, reader_of):
+    made = with_clock(
+        comparison(
+            compare={"fedavg": {"rounds": 3}, "fedprox": {"rounds": 3}},
+            fedavg=[rounds_of((0.5, 0.82, 0.7), (1, 2, 4)), rounds_of((0.5, 0.6, 0.9), (1, 1, 1))],
+            fedprox=[rounds_of((0.83, 0.84, 0.85), (5, 5, 5)), rounds_of((0.5, 0.81, 0.9), (1, 1, 1))],
+            local=[result(), result()],
+        )
+    )
+    goal = soon(summarise(made))
+    # The best of the runs are 0.82, 0.9, 0.85 and 0.9: all reach 0.82, in steps of half a point.
+    assert (goal.accuracy, goal.joint, goal.given) == (0.82, True, False)
+    # fedavg in rounds 2 (after 1 + 2 s) and 3 (after 1 + 1 + 1 s), fedprox in rounds 1 (5 s) and 3 (3 s).
+    assert goal.of("fedavg") == Soon(Average(2.5, pytest.approx(0.5**0.5)), Average(3.0, 0.0), 2)
+    assert goal.of("fedprox") == Soon(
+        Average(2.0, pytest.approx(2**0.5)), Average(4.0, pytest.approx(2**0.5)), 2
+    )
+    assert goal.of("local") == Soon(None, None, 0)
+    assert goal.rounds == [1, 2, 3]
+    assert goal.at("fedprox", 1).mean == pytest.approx(0.665)
+    reader = reader_of(render(made))
+    assert "How soon 82.0% is reached" in reader.cells
+    assert "fedavg 2.5 ± 0.7 3.00 s ± 0.00 s 2 of 2" in reader.cells
+    assert "1 50.0% ± 0.0 66.5% ± 23.3" in reader.cells  # every round in numbers
+    assert "joint-times" in reader.ids
+
+
+def test_how_soon_an_accuracy_is_reached_that_the_recipe_names(comparison, reader_of):
+    made = comparison(
+        compare={"fedavg": {"rounds": 2}},
+        fedavg=[rounds_of((0.5, 0.8), (1, 1)), rounds_of((0.5, 0.6), (1, 1))],
+    )
+    values = {**made.plan.values, "reach": 0.7}
+    goal = soon(summarise(replace(made, plan=replace(made.plan, values=values))))
+    assert (goal.accuracy, goal.given) == (0.7, True)
+    assert goal.of("fedavg") == Soon(Average(2.0, None), None, 1)  # one of two seeds, and no clock
+    text = reader_of(render(replace(made, plan=replace(made.plan, values=values)))).cells
+    assert "fedavg 2.0 1 of 2" in text
+    # A run that is not judged by a global model is held to the mean over its silos.
+    goal = soon(summarise(comparison(fedavg=[result((0.2, 0.4), (0.6, 0.8))])))
+    assert (goal.accuracy, goal.joint, goal.of("fedavg").rounds) == (0.7, False, Average(2.0, None))
+    assert soon(summarise(comparison(cofed=even(0.7)))) is None  # no rounds
 
 
 def test_seeds_that_end_at_other_times_are_held_against_each_other_at_one_time():

@@ -2,13 +2,16 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 
 from cosilo.clock import Clock, Link
 from cosilo.errors import RunError
+from cosilo.report import lines
 from cosilo.report.facts import gather
+from cosilo.report.pace import Pace
 from cosilo.report.page import render
 from cosilo.report.words import labelling, verdict
 from cosilo.runs.run import Run
@@ -257,6 +260,14 @@ def test_a_pace_without_differences(make, small, reader_of):
     reader = reader_of(render(gather(make(small))))
     assert "epochs" in reader.ids
     assert "differences" not in reader.ids
+
+
+@pytest.mark.parametrize("pair", [(0.9, 0.15), (0.51, 0.5), (10.0, 0.05)])
+def test_the_axis_of_differences_has_numbers(pair):
+    """Also where there is no power of ten among them."""
+    svg = lines.differences(Pace((1, 2), {"a": (6, 6)}, {"a": pair}))
+    written = {float(text) for text in re.findall(r">([0-9.]+)<", svg)} - {1.0, 2.0}  # without the rounds
+    assert len([value for value in written if pair[1] <= value <= pair[0]]) >= 2
 
 
 @pytest.mark.parametrize("institutions", [3, 30, 60])

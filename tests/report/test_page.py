@@ -179,6 +179,22 @@ def test_local_has_no_gain_to_report(federation, tmp_path: Path, read):
     assert "to the coordinator once" not in text
 
 
+def test_without_local_training_there_are_accuracies_only(make, small, read):
+    del small["scores"]["local"]
+    small["scores"] = {"round 1": small["scores"]["federated"], **small["scores"]}
+    page = read(make(small))
+    # (0.72 + 0.5 + 0.5) / 3
+    assert "no gain to report: mean accuracy 57.3% over 3 silos." in page.text
+    assert "a 2 cat, dog 100 72.0% 30" in page.cells  # classes, test instances, accuracy, pseudo-labels
+    assert "Mean of 3 silos 57.3%" in page.cells
+    assert "Local" not in page.text
+    assert "Relative" not in page.text
+    assert "ashed is local" not in page.text
+    assert "stages" in page.ids  # two rounds are a curve
+    small["scores"]["federated"].pop("a")  # of both stages
+    assert "a 2 cat, dog – kept private 30" in read(make(small)).cells
+
+
 def test_a_real_run(federation, tmp_path: Path, reader_of):
     run = federation().run(tmp_path / "run")
     reader = reader_of(write_report(run).read_text("utf-8"))

@@ -42,9 +42,10 @@ def simulate(
     if len(names) != len(split):
         raise ConfigError(f"{where}.names: got {len(names)} names for {len(split)} silos")
     silos, taken = [], []
-    judged: dict[tuple[int, ...], tuple[Instances, NDArray[np.str_]]] = {}
+    judges = _Judges(settings, train, test, seed, where)
     for place, name in enumerate(names):
-        part, task = used[split.parts[place]], split.tasks[place]
+        part = used[split.parts[place]]
+        task = split.tasks[place] if settings.tasks == "own" else tuple(range(len(train.classes)))
         taken.append(part)
         target, judged_on = None, task
         if isinstance(split, data.TargetSplit):
@@ -52,9 +53,6 @@ def simulate(
             taken += [labelled, unlabelled]
             target = Target(*_named(train, labelled), *_named(train, unlabelled))
             judged_on = split.targets[place]
-        # Hundreds of silos with the same classes are judged by one copy of the test data.
-        if isinstance(settings.split, ValueSplit) or judged_on not in judged:
-            judged[judged_on] = _named(test, _test_part(settings, train, test, part, judged_on))
         X, y = _named(train, part)
         learner = settings.learners[place % len(settings.learners)]
         silos.append(
@@ -64,7 +62,7 @@ def simulate(
                 y,
                 make_learner(learner, X, f"{where}.learners.{place % len(settings.learners)}"),
                 target=target,
-                test=judged[judged_on],
+                test=judges.deal(name, part, judged_on),
                 task=[train.classes[code] for code in sorted({*task, *judged_on})],
                 validation=settings.validation,
                 shares=settings.shares,
@@ -130,16 +128,54 @@ def _column(dataset: data.Dataset, name: str) -> NDArray[Any]:
     return np.asarray(dataset.X[name])
 
 
-def _test_part(
-    settings: SimulationSettings,
-    train: data.Dataset,
-    test: data.Dataset,
-    part: NDArray[np.int64],
-    task: tuple[int, ...],
-) -> NDArray[np.int64]:
-    """The test instances of the classes it is judged on; only its writer's if it is one writer's silo."""
-    mine = np.isin(test.y, task)
-    if isinstance(settings.split, ValueSplit):
-        column = settings.split.column
-        mine &= _column(test, column) == _column(train, column)[part[0]]
-    return np.flatnonzero(mine)
+class _Judges:
+    """Deals test instances to silos: all of the classes that a silo is judged on, or `settings.test` of them.
+
+    Silos that are judged on the same classes get different instances until all are dealt; then it goes on
+    with all again. So many silos cover a test set without judging on all of it at each of them.
+    """
+
+    def __init__(
+        self, settings: SimulationSettings, train: data.Dataset, test: data.Dataset, seed: int, where: str
+    ) -> None:
+        self._settings, self._train, self._test, self._where = settings, train, test, where
+        self._rng = np.random.default_rng(seed)
+        #: By classes: all test instances, and the places of those that are not dealt yet.
+        self._whole: dict[tuple[int, ...], tuple[Instances, NDArray[np.str_]]] = {}
+        self._left: dict[tuple[int, ...], NDArray[np.int64]] = {}
+
+    def deal(
+        self, name: str, part: NDArray[np.int64], task: tuple[int, ...]
+    ) -> tuple[Instances, NDArray[np.str_]]:
+        """Of a silo with these training instances, judged on these classes."""
+        if isinstance(self._settings.split, ValueSplit):  # it has test instances of its own
+            self._whole.clear()
+            self._left.clear()
+        if self._settings.test is not None:
+            return _named(self._test, self._some(name, part, task, self._settings.test))
+        if task not in self._whole:  # hundreds of silos with the same classes share one copy
+            self._whole[task] = _named(self._test, self._all(part, task))
+        return self._whole[task]
+
+    def _some(
+        self, name: str, part: NDArray[np.int64], task: tuple[int, ...], wanted: int
+    ) -> NDArray[np.int64]:
+        left = self._left.get(task, np.array([], dtype=np.int64))
+        if len(left) < wanted:
+            there = self._all(part, task)
+            if len(there) < wanted:
+                raise ConfigError(
+                    f"{self._where}.test: got {wanted}; there are {len(there)} test instances of the classes "
+                    f"of silo {name!r}"
+                )
+            left = np.concatenate([left, self._rng.permutation(np.setdiff1d(there, left))])
+        self._left[task] = left[wanted:]
+        return np.sort(left[:wanted])
+
+    def _all(self, part: NDArray[np.int64], task: tuple[int, ...]) -> NDArray[np.int64]:
+        """Of the classes it is judged on; only its writer's if it is one writer's silo."""
+        mine = np.isin(self._test.y, task)
+        if isinstance(self._settings.split, ValueSplit):
+            column = self._settings.split.column
+            mine &= _column(self._test, column) == _column(self._train, column)[part[0]]
+        return np.flatnonzero(mine)

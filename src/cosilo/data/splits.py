@@ -70,11 +70,22 @@ def shards(y: ArrayLike, silos: int, per_silo: int, *, seed: int = 0) -> Split:
     return _split([np.concatenate([pieces[piece] for piece in hand]) for hand in hands], codes)
 
 
-def dirichlet(y: ArrayLike, silos: int, concentration: float, min_size: int = 10, *, seed: int = 0) -> Split:
+def dirichlet(
+    y: ArrayLike,
+    silos: int,
+    concentration: float,
+    min_size: int = 10,
+    size: int | None = None,
+    *,
+    seed: int = 0,
+) -> Split:
     """Split each class in proportions drawn from a symmetric Dirichlet distribution.
 
     A small `concentration` gives a class to few silos, a large one spreads it evenly. A draw that leaves a
     silo with fewer than `min_size` instances is repeated, at most 100 times.
+
+    With `size` it is the silo that draws, one after the other: the proportions of its classes, and so many
+    instances by these (Tempo). Where a class is used up, the others are drawn instead.
 
     >>> from cosilo.data import load
     >>> split = dirichlet(load("digits").y, silos=5, concentration=0.5)
@@ -84,13 +95,17 @@ def dirichlet(y: ArrayLike, silos: int, concentration: float, min_size: int = 10
     codes, silos, min_size = as_codes(y, "y"), as_count(silos, "silos"), as_count(min_size, "min_size")
     if not (np.isfinite(concentration) and concentration > 0):
         raise DataError(f"concentration: got {concentration!r}; wants a number above 0")
-    if silos * min_size > len(codes):
+    least, key = (min_size, "min_size") if size is None else (as_count(size, "size"), "size")
+    if silos * least > len(codes):
         raise DataError(
-            f"{silos} silos of at least {min_size} instances want {silos * min_size}; "
-            f"the data has {len(codes)}; lower silos or min_size"
+            f"{silos} silos of {'at least ' if size is None else ''}{least} instances want {silos * least}; "
+            f"the data has {len(codes)}; lower silos or {key}"
         )
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    if size is not None:
+        shuffled = [rng.permutation(own) for own in members]
+        return _split(_mixes(shuffled, silos, concentration, size, rng), codes)
     best = 0
     for _ in range(ATTEMPTS):
         parts: list[list[NDArray[np.int64]]] = [[] for _ in range(silos)]
@@ -107,6 +122,27 @@ def dirichlet(y: ArrayLike, silos: int, concentration: float, min_size: int = 10
         f"no split in {ATTEMPTS} draws: the smallest of {silos} silos had {best} instances at best, min_size "
         f"is {min_size}; raise concentration ({concentration}), or lower min_size or silos"
     )
+
+
+def _mixes(
+    members: list[NDArray[np.int64]],
+    silos: int,
+    concentration: float,
+    size: int,
+    rng: np.random.Generator,
+) -> list[NDArray[np.int64]]:
+    """`size` instances for each silo, from the front of each class's."""
+    sizes, used = np.array([len(own) for own in members]), np.zeros(len(members), dtype=np.int64)
+    parts = []
+    for _ in range(silos):
+        mix, before = rng.dirichlet(np.full(len(members), concentration)), used.copy()
+        while missing := size - int((used - before).sum()):
+            there = sizes > used
+            # A mix of used-up classes alone says nothing about the others.
+            chances = mix * there if (mix * there).sum() > 0 else there.astype(np.float64)
+            used = np.minimum(used + rng.multinomial(missing, chances / chances.sum()), sizes)
+        parts.append(np.concatenate([own[a:b] for own, a, b in zip(members, before, used, strict=True)]))
+    return parts
 
 
 def by_value(values: ArrayLike, y: ArrayLike | None = None) -> Split:

@@ -19,10 +19,12 @@ from cosilo.flare.files import read_federation, read_silo
 from cosilo.flare.kits import fits, provision
 from cosilo.flare.names import ADMIN, COORDINATOR, SERVER
 from cosilo.flare.place import settled
+from cosilo.flare.predicting import predictions
 from cosilo.flare.reach import address, is_open, problem
 from cosilo.flare.runs import submit as submit_run
-from cosilo.flare.session import session
+from cosilo.flare.session import session, until_reachable
 from cosilo.institution import Institution
+from cosilo.labels import known_ending, write_labels
 from cosilo.runs.run import Run, locked, runs_in
 from cosilo.settings import read
 from cosilo.silo import Silo
@@ -95,6 +97,19 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         _stay(process, kit, lambda: _connection(process, kit))
 
     @app.command()
+    def predict(
+        silo: Annotated[Path, typer.Argument(metavar="SILO.toml", help="The silo's own file.")],
+        record: Annotated[Path, typer.Argument(metavar="RUN", help="The silo's folder of a run.")],
+        file: Annotated[Path, typer.Argument(metavar="FILE", help="Instances like the silo's own.")],
+        written: Annotated[Path, typer.Option("--out", help="A .csv or .parquet file to write.")],
+    ) -> None:
+        """Label new instances with the model that a silo got from a run."""
+        known_ending(written)
+        found = predictions(silo, record, file)
+        write_labels(found, written)
+        out.print(f"{len(found)} labels: {written}", soft_wrap=True)
+
+    @app.command()
     def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:
         """Start a run on a coordinator that is started, and follow it."""
         _need_flare()
@@ -160,7 +175,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
                 log = stack.enter_context((folder / "logs" / f"{name}.txt").open("a"))
                 processes.start_site(kits / name, path, folder / "silos" / name, log)
             _tell(f"started the coordinator and {len(files)} silos; their logs: {folder / 'logs'}")
-            _until_reachable(kits / COORDINATOR / ADMIN)
+            until_reachable(kits / COORDINATOR / ADMIN)
             show(submit_run(settings, kits / COORDINATOR, _tell))
 
 
@@ -194,18 +209,6 @@ def _status(run: Run) -> str:
         with suppress(RunError), locked(run.folder, patience=0.0):
             return "interrupted"
     return run.status
-
-
-def _until_reachable(kit: Path, patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
-    while True:
-        try:
-            with session(kit, patience=5.0):
-                return
-        except RunError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.5)
 
 
 def _stay(process: "processes.Process", kit: Path, state: Callable[[], str | None]) -> None:

@@ -88,12 +88,17 @@ def known_method(settings: MethodSettings, source: str) -> Method:
     return find_method(settings, source)
 
 
-def read_silo(path: Path) -> Silo | Institution:
-    """The silo that its own file describes, with its data; or one line for each mistake."""
-    source = Source(str(path), path.parent)
+def read_settings(path: Path) -> SiloSettings:
+    """A silo's own file, or one line for each mistake in it."""
     try:
-        settings = SiloSettings.model_validate(read(path))
+        return SiloSettings.model_validate(read(path))
     except ValidationError as error:
-        raise ConfigError(explain(error, source.name, SiloSettings)) from None
+        raise ConfigError(explain(error, str(path), SiloSettings)) from None
+
+
+def read_silo(path: Path) -> Silo | Institution:
+    """The silo that its own file describes, with its data."""
+    source = Source(str(path), path.parent)
+    settings = read_settings(path)
     look_beside(source)
     return make_silo(settings, source)

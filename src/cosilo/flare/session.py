@@ -131,3 +131,16 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
     finally:
         with suppress(Exception):  # there may be nobody left to say good-bye to
             flare.close()
+
+
+def until_reachable(kit: Path, patience: float = 60.0) -> None:
+    """Wait for a coordinator that was just started."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            with session(kit, patience=5.0):
+                return
+        except RunError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)

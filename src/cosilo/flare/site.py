@@ -22,6 +22,7 @@ from cosilo.engines.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
 from cosilo.flare.files import known_method, read_silo
 from cosilo.flare.place import settled
+from cosilo.methods.base import Method
 from cosilo.participant import NAME, Participant
 from cosilo.runs.journal import Failure
 from cosilo.runs.run import locked
@@ -58,11 +59,10 @@ class Site:
         """Get ready; if that fails, the coordinator is told so when it asks, and the owner why."""
         self._folder = kit / "runs" / self.run
         try:
-            self._folder = Path(settled(kit).runs) / self.run
-            method = known_method(MethodSettings(**self.method), "the job")
+            self._folder = self.folder(name, kit)
             # The job that a lost coordinator left behind may still be at a step here.
             self._held.enter_context(locked(self._folder, patience=_PATIENCE))
-            silo = self.silo(name, kit)
+            silo, method = self.silo(name, kit)
             silo.preload()
             self._boundary = Boundary(silo, method, self.seed, self._folder)
         except Exception as error:
@@ -79,13 +79,18 @@ class Site:
                 log.write(f"{what}: {text}\n")
         return self._problem
 
-    def silo(self, name: str, kit: Path) -> Participant:
-        """The silo of this kit."""
+    def folder(self, name: str, kit: Path) -> Path:
+        """Where the silo keeps its record of the run."""
+        return Path(settled(kit).runs) / self.run
+
+    def silo(self, name: str, kit: Path) -> tuple[Participant, Method]:
+        """The silo of this kit, and what is asked of it."""
+        method = known_method(MethodSettings(**self.method), "the job")
         path = Path(settled(kit).silo or "")
         silo = read_silo(path)
         if silo.name != name:
             raise CosiloError(f"{path}: name: got {silo.name!r}; wants {name!r}, which the kit is made for")
-        return silo
+        return silo, method
 
     @collab.publish
     def answer(self, number: int, step: str, body: bytes) -> dict[str, Any]:

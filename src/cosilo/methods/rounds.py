@@ -38,12 +38,14 @@ class Rounds(Method):
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     #: The learning rate of round t is that of the silo's recipe × decay^(t − 1).
     decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    #: Whether silos first train alone, for as many epochs: what the federation is compared with.
+    local: bool = True
     #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Annotated[int, Field(ge=1)] = 1
 
     def coordinate(self, silos: "Silos") -> None:
         """Algorithm 1 of FedAvg, and of FML."""
-        state: dict[str, Any] = dict(silos.marked or self._start(silos))
+        state: dict[str, Any] = dict(silos.marked or self.start(silos))
         for number in range(state["round"] + 1, self.rounds + 1):
             state["round"] = number
             replies = self.train_all(silos, state)
@@ -58,10 +60,11 @@ class Rounds(Method):
             silos.mark(**state)
         self.finish(silos, state["weights"])
 
-    def _start(self, silos: "Silos") -> Message:
-        """Local training, and the weights that everyone starts from."""
-        alone = silos.ask("alone")  # the denominator of every comparison
-        silos.evaluate("local", to=alone)
+    def start(self, silos: "Silos") -> Message:
+        """Local training if it is wanted, and the weights that everyone starts from."""
+        if self.local:
+            alone = silos.ask("alone")  # the denominator of every comparison
+            silos.evaluate("local", to=alone)
         silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
         first = silos.ask("initial", to=silos.names[:1], quorum=1.0)
         return {"round": 0, "weights": first[silos.names[0]]["weights"]}

@@ -22,6 +22,10 @@ class Average:
         """
         return form(self.mean) + unit, "" if self.std is None else f"± {form(self.std)}"
 
+    def text(self, form: Callable[[float], str], unit: str = "") -> str:
+        """Both parts in one."""
+        return " ".join(self.parts(form, unit)).strip()
+
     @property
     def percent(self) -> str:
         """As an accuracy or a share.
@@ -29,12 +33,12 @@ class Average:
         >>> average([0.5, 0.75]).percent, average([0.5]).percent
         ('62.5% ± 17.7', '50.0%')
         """
-        return " ".join(self.parts(points, "%")).strip()
+        return self.text(points, "%")
 
     @property
     def ratio(self) -> str:
         """As a relative accuracy."""
-        return " ".join(self.parts(ratio)).strip()
+        return self.text(ratio)
 
 
 def points(share: float) -> str:

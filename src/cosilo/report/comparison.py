@@ -10,8 +10,10 @@ import cosilo
 from cosilo.compare import Comparison
 from cosilo.report import curves, words
 from cosilo.report.averages import Average, points
+from cosilo.report.over_time import TimeMark
 from cosilo.report.page import environment
 from cosilo.report.pictures import Picture
+from cosilo.report.soon import soon
 from cosilo.report.summary import Mark, Row, Summary, summarise
 from cosilo.report.verdict import notes, verdict
 from cosilo.runs.files import write
@@ -46,6 +48,8 @@ def render(comparison: Comparison) -> str:
             rows=[_row(row, curves.colours(rows)[row.name], summary) for row in rows],
             scale=_scale(summary),
             pictures=_pictures(summary),
+            soon=soon(summary),
+            colours={name: look.colour for name, look in curves.colours(rows).items()},
             keys=list(dict.fromkeys(key for row in rows for key in row.parameters)),
             recipe=list(words.dotted(shared)),
             failures=[(row.name, seed, text) for row in rows for seed, text in row.failed.items()],
@@ -53,6 +57,7 @@ def render(comparison: Comparison) -> str:
             seconds=sum(run.seconds for row in rows for run in row.runs),
             odd=any(run.failures or run.scored < run.silos for row in rows for run in row.runs),
             several=len(summary.seeds) > 1,
+            has_local=bool(summary.baselines),
             has_joint=any(row.joint for row in rows),
             has_labelling=any(row.labelling for row in rows),
             has_clock=any(row.simulated for row in rows),
@@ -114,8 +119,8 @@ def _pictures(summary: Summary) -> dict[str, Picture]:
         found["rounds"] = Picture(
             "Accuracy by round",
             Markup(curves.by_round("rounds", drawn, summary.baselines)),
-            f"Mean over the silos, each on its own test data{_over(summary)}; dashed is local training, "
-            f"before any exchange{_of(summary)}.{_jumps(drawn)}",
+            f"Mean over the silos, each on its own test data{_over(summary)}.{_dashed(summary)}"
+            f"{_jumps(drawn)}",
         )
     drawn = _drawn(summary, lambda row: row.joint_curve)
     if drawn:
@@ -125,19 +130,29 @@ def _pictures(summary: Summary) -> dict[str, Picture]:
             f"One model over all classes, on the test data of all silos together{_over(summary)}."
             f"{_jumps(drawn)}",
         )
-    looks = curves.colours(summary.rows)
-    timed = [curves.TimeCurve(row.name, looks[row.name], row.time_curve) for row in summary.rows]
-    timed = [one for one in timed if one.marks]
+    said = "a curve begins when there is a score on every seed, and a dotted line carries on its last value."
+    timed = _timed(summary, lambda row: row.time_curve)
     if timed:
         found["times"] = Picture(
             "Accuracy by simulated time",
             Markup(curves.by_time("times", timed, summary.baselines)),
             "What the models reach that are there at a time, mean over the silos: it changes when a round is "
-            f"over{_over(summary)}; a curve begins when there is a score on every seed. Dashed is local "
-            "training, a dotted line carries on the last value. Simulated time is computing and uploading by "
+            f"over{_over(summary)}; {said}{_dashed(summary)} Simulated time is computing and uploading by "
             "the recipe's clock.",
         )
+    timed = _timed(summary, lambda row: row.joint_time_curve)
+    if timed:
+        found["joint-times"] = Picture(
+            "Accuracy of the global model by simulated time",
+            Markup(curves.by_time("joint-times", timed)),
+            f"One model over all classes, on the test data of all silos together{_over(summary)}; {said}",
+        )
     return found
+
+
+def _timed(summary: Summary, of: Callable[[Row], tuple[TimeMark, ...]]) -> list[curves.TimeCurve]:
+    looks = curves.colours(summary.rows)
+    return [curves.TimeCurve(row.name, looks[row.name], of(row)) for row in summary.rows if of(row)]
 
 
 def _drawn(summary: Summary, of: Callable[[Row], tuple[Mark, ...]]) -> list[curves.Curve]:
@@ -154,11 +169,13 @@ def _over(summary: Summary) -> str:
     )
 
 
-def _of(summary: Summary) -> str:
-    if len(summary.baselines) < 2:
+def _dashed(summary: Summary) -> str:
+    if not summary.baselines:
         return ""
+    if len(summary.baselines) == 1:
+        return " Dashed is local training, before any exchange."
     each = "; ".join(f"{listing(one.methods)} {one.accuracy.percent}" for one in summary.baselines)
-    return f", which is not the same for all methods ({each})"
+    return f" Dashed is local training, before any exchange, which is not the same for all methods ({each})."
 
 
 def _jumps(drawn: list[curves.Curve]) -> str:

@@ -158,6 +158,9 @@ def _by_institution(
             axes.plot(rounds, y, color=tones[one], marker="o", markersize=size, **thick)
         if log:
             axes.set_yscale("log")
+            low, high = axes.get_ylim()
+            if high < 50 * low:  # else there may be no power of ten in sight
+                axes.yaxis.set_major_locator(MaxNLocator(5))
             axes.yaxis.set_major_formatter("{x:g}")  # powers would want type that the page does not have
             axes.yaxis.set_minor_formatter(NullFormatter())
         else:

@@ -90,6 +90,7 @@ def render(facts: Facts) -> str:
             sent=_sent(facts),
             recipe=list(words.dotted(facts.about.recipe.values)) if facts.about.recipe else [],
             federated="federated" in facts.results.stages,
+            local=facts.results.has_local or "federated" not in facts.results.stages,
             long=len(facts.results.silos) > _LONG,
             numbered=len(facts.results.silos) > NAMED,
             abstained=any(silo.abstained for silo in facts.results.silos),

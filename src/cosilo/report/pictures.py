@@ -61,21 +61,22 @@ def _accuracy(facts: Facts) -> dict[str, Picture]:
             "Each bar counts silos; bars to the right of the solid line at 1 kept or gained accuracy (blue), "
             "bars to the left lost some (orange); the dashed line is the mean.",
         )
-    if len(results.stages) > 2 and any(silo.scores for silo in results.silos):
+    dashed = " Dashed is local training." if results.has_local else ""
+    if len(results.stages) - results.has_local > 1 and any(silo.scores for silo in results.silos):
         found["stages"] = Picture(
             "Accuracy by round",
             Markup(lines.stages(facts)),
             "Each thin line is a silo, the thick black line the mean of the "
-            f"{words.plural(results.compared, 'silo')} with a score after every round{_others(facts)}; "
-            "dashed is local training. Where lines are flat, more rounds change nothing.",
+            f"{words.plural(results.compared, 'silo')} with a score after every round{_others(facts)}."
+            f"{dashed} Where lines are flat, more rounds change nothing.",
         )
     if facts.simulated and any(facts.simulated.curve(means) for means in _means(facts)):
         found["time-to-accuracy"] = Picture(
             "Accuracy by simulated time",
             Markup(lines.time_to_accuracy(facts)),
             "What the models reach that are there at a time, mean of the silos"
-            f"{_others(facts)}; it changes when a round is over. Dashed is local training. Simulated time is "
-            "computing and uploading, see Time.",
+            f"{_others(facts)}; it changes when a round is over.{dashed} Simulated time is computing and "
+            "uploading, see Time.",
         )
     return found
 
@@ -144,8 +145,7 @@ def _institutions(facts: Facts) -> dict[str, Picture]:
         found["differences"] = Picture(
             "Weight difference by institution",
             Markup(lines.differences(facts.pace)),
-            "ω: how far an institution's weights are from the global ones; each step of the axis is ten "
-            "times as far.",
+            "ω: how far an institution's weights are from the global ones, on a logarithmic axis.",
         )
     return found
 

@@ -138,6 +138,11 @@ class Results:
     #: Accuracy by stage of the one global network, on the test data of all silos together.
     joint: Mapping[str, float]
 
+    @property
+    def has_local(self) -> bool:
+        """Whether silos first trained alone: without that there is nothing to be relative to."""
+        return "local" in self.stages
+
 
 def results(run: Run, result: Mapping[str, Any]) -> Results:
     """Put together what result.json holds."""

@@ -56,6 +56,7 @@ class Numbers:
     #: Seconds by the comparison's clock; and seconds with the accuracy that was then reached.
     simulated: float | None
     time_curve: tuple[tuple[float, float], ...]
+    joint_time_curve: tuple[tuple[float, float], ...]
 
     @property
     def share(self) -> float | None:
@@ -153,6 +154,11 @@ class Row:
         """Accuracy by simulated time."""
         return over_time([run.time_curve for run in self.runs if run.time_curve])
 
+    @property
+    def joint_time_curve(self) -> tuple[TimeMark, ...]:
+        """Accuracy of the global model by simulated time."""
+        return over_time([run.joint_time_curve for run in self.runs if run.joint_time_curve])
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -169,6 +175,8 @@ class Summary:
     seeds: tuple[int, ...]
     rows: tuple[Row, ...]
     baselines: tuple[Baseline, ...]
+    #: The accuracy that the recipe wants to see timed.
+    reach: float | None = None
 
     @property
     def finished(self) -> int:
@@ -187,10 +195,11 @@ def summarise(comparison: Comparison) -> Summary:
     for name, method in plan.make_methods().items():
         runs = [comparison.runs.get((name, seed)) for seed in plan.seeds]
         failed = {cell[1]: failure.text for cell, failure in comparison.failures.items() if cell[0] == name}
-        rows.append(
-            Row(name, method.model_dump(mode="json"), _all_numbers(runs, plan.settings.clock), failed)
-        )
-    return Summary(plan.seeds, tuple(rows), baselines(rows))
+        parameters = method.model_dump(mode="json")
+        if plan.use(name) != name:
+            parameters = {"use": plan.use(name), **parameters}
+        rows.append(Row(name, parameters, _all_numbers(runs, plan.settings.clock), failed))
+    return Summary(plan.seeds, tuple(rows), baselines(rows), plan.settings.reach)
 
 
 def _all_numbers(runs: Sequence[Run | None], clock: Clock | None) -> tuple[Numbers, ...]:
@@ -222,6 +231,7 @@ def numbers(run: Run, clock: Clock | None = None) -> Numbers:
         joint_curve=_curve(facts, joint),
         simulated=told.total if told else None,
         time_curve=told.curve(results.means) if told else (),
+        joint_time_curve=told.curve(joint) if told else (),
     )
 
 

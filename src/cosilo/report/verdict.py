@@ -75,6 +75,8 @@ def notes(summary: Summary) -> list[str]:
     ranked = _ranked(summary)
     if ranked:
         found += _about_the_best(ranked)
+    if ranked and not summary.baselines:
+        found.append("No silo trained alone first, so there is no gain to report.")
     left_out = [row.name for row in summary.rows if row not in ranked]
     if ranked and left_out:
         found.append(f"Without an accuracy on every seed, and therefore left out above: {listing(left_out)}.")

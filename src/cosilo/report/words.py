@@ -38,6 +38,9 @@ def _verdict(results: Results) -> str:
                 f"Every silo trained alone: {mean}; nothing was exchanged, so there is no gain to report."
                 + _others(results)
             )
+    if results.means and not results.has_local:
+        mean = f"mean accuracy {percent(results.means[results.stages[-1]])} over {_silos(results.compared)}"
+        return f"No silo trained alone first, so there is no gain to report: {mean}." + _others(results)
     if any(silo.scores for silo in results.silos):
         return (
             "No silo has an accuracy both before and after the federation, so this report cannot say "

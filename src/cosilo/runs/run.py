@@ -116,6 +116,13 @@ class Run:
         """All that left a silo, in order; a member of an institution is called "INSTITUTION/MEMBER"."""
         return read_lines(self.folder / "silos" / silo.replace("/", "/members/") / "audit.jsonl")
 
+    def left(self, silo: str) -> int:
+        """Bytes that left a silo; where its log is kept at the silo, those of the fields that arrived."""
+        if log := self.audit(silo):
+            return sum(entry.get("bytes", 0) for entry in log if not entry.get("again"))
+        arrived = [ask["arrivals"][silo]["fields"] for ask in self.asks() if silo in ask["arrivals"]]
+        return sum(field["bytes"] for fields in arrived for field in fields.values())
+
     def scores(self, stage: str) -> dict[str, float]:
         """Accuracy after a stage (`local`, `federated`) of the silos that share it."""
         found = self.result["scores"].get(stage, {})
