@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -200,7 +201,8 @@ def _show(silo: Silo | Institution) -> None:
     classes, shares = listing(silo.task.classes), ", ".join(sorted(silo.shares)) or "nothing"
     out.print(f"silo {silo.name}: {silo.size} training instances, classes {classes}; may leave: {shares}")
     if isinstance(silo, Silo) and silo.pool is not None:
-        out.print(f"pool: size {len(silo.pool)}, fingerprint {silo.pool_fingerprint}")
+        labels = "" if silo.pool_labels is None else f", classes {', '.join(np.unique(silo.pool_labels))}"
+        out.print(f"pool: size {len(silo.pool)}, fingerprint {silo.pool_fingerprint}{labels}", soft_wrap=True)
 
 
 def _status(run: Run) -> str:

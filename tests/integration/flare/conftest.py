@@ -20,7 +20,6 @@ from sklearn.datasets import load_digits
 
 from cosilo import Federation, Run
 from cosilo.build.named import find_method
-from cosilo.errors import RunError
 from cosilo.settings import MethodSettings
 
 pytest.importorskip("nvflare")
@@ -132,16 +131,6 @@ class Deployment:
         """What a silo keeps of a run, where the silo is."""
         return self.folder / "silos" / name / run.folder.name
 
-    def until_reachable(self, patience: float = 60.0) -> None:
-        end = time.monotonic() + patience
-        while True:
-            try:
-                with session.session(self.coordinator, patience=5.0):
-                    return
-            except RunError:
-                assert time.monotonic() < end
-                time.sleep(0.5)
-
 
 def wait_until(true: Callable[[], object], patience: float = 60.0) -> None:
     end = time.monotonic() + patience
@@ -195,7 +184,7 @@ def deployment(data: Path) -> Iterator[Deployment]:
             one.start_server()
             for name in NAMES:
                 one.start(name)
-            one.until_reachable()
+            session.until_reachable(one.coordinator)
             yield one
         finally:
             for kit in one.kits.values():

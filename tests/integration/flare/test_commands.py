@@ -1,5 +1,6 @@
 """The commands between organisations, as their users type them."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cosilo import Run
 from cosilo.cli import main
 
 pytest.importorskip("nvflare")
@@ -80,6 +82,28 @@ class Running:
     def end(self, how=signal.SIGINT):
         self.process.send_signal(how)
         return self.process.wait(30)
+
+
+def test_the_files_of_all_parties_can_be_checked(folder, federation, cosilo):
+    code, out, err = cosilo("check", "tree.toml")
+    assert (code, err) == (0, "")
+    fingerprint = re.search('fingerprint = "(.*)"', federation)[1]
+    assert out.splitlines() == [
+        "silo tree: 124 training instances, classes d0, d1, d2, d3; may leave: labels, metrics",
+        f"pool: size 300, fingerprint {fingerprint}",
+        "ready to join",
+    ]
+    code, out, err = cosilo("check", "federation.toml")
+    assert (code, err) == (0, "")
+    assert out.startswith("federation trial: tree, svm; method cofed\ncoordinator at 127.0.0.1:")
+    (folder / "labelled.toml").write_text(
+        (folder / "tree.toml")
+        .read_text()
+        .replace('path = "pool.csv"', 'path = "svm.csv", label = "digit", labelled = true')
+    )
+    assert ", classes d2, d3, d4, d5\n" in cosilo("check", "labelled.toml")[1]
+    (folder / "typo.toml").write_text(federation.replace("members", "memebrs"))
+    assert "memebrs: there is no such key" in cosilo("check", "typo.toml")[2]
 
 
 def test_mistakes_are_one_line_each(folder, federation, cosilo):
@@ -196,6 +220,35 @@ def test_from_provisioning_to_a_report(folder, federation, cosilo, until):
         for one in (tree, svm, coordinator):
             if one is not None and one.process.poll() is None:
                 one.end(signal.SIGTERM)
+
+
+@pytest.mark.slow
+def test_a_run_whose_follower_is_lost_goes_on_and_can_be_followed_again(deployment, folder, cosilo, until):
+    """A terminal that is closed ends nothing; who comes back sees the rest."""
+    deployment.write_cofed(tree='{ use = "tricks.patient" }')
+    hold = deployment.folder / "hold-tree-4"
+    hold.touch()
+    members = ("tree", "svm")
+    settings = deployment.federation(members, "cofed").model_dump(exclude_none=True, exclude={"method"})
+    text = "".join(f"{key} = {toml(value)}\n" for key, value in settings.items())
+    (folder / "federation.toml").write_text(text)
+    submit = Running("submit", "federation.toml", "--kit", deployment.coordinator, log=folder / "submit.log")
+    until(lambda: "label: asked" in submit.said)
+    job = re.search(r"(\S+): job (\S+)", submit.said)
+    submit.end(signal.SIGKILL)
+    resumed = Running("resume", deployment.folder / "runs" / job[1], log=folder / "resume.log")
+    until(lambda: job[0] in resumed.said)  # the same job
+    hold.unlink()
+    assert resumed.process.wait(60) == 0
+    assert "mean relative accuracy" in resumed.said
+    events = [event["event"] for event in Run(deployment.folder / "runs" / job[1]).events()]
+    assert "resume" not in events
+
+
+def toml(value):
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from cosilo.flare import processes
 from cosilo.flare.files import read_silo
 from cosilo.flare.place import HOLD
 from cosilo.flare.runs import resume
+from cosilo.flare.session import until_reachable
 
 LOST = "silo 'svm': is not there; it takes part again when it is back"
 
@@ -114,7 +115,7 @@ def test_a_coordinator_that_is_killed_goes_on_where_it_was(stage):
         following.result()
     assert str(stopped.value).endswith(f"completed steps are kept: cosilo resume {stage.run.folder}")
     deployment.start_server()
-    deployment.until_reachable()
+    until_reachable(deployment.coordinator)
     told = []
     run = resume(stage.run.folder, told.append)
     assert run.status == "finished"
