@@ -79,6 +79,20 @@ def test_a_timeout_is_that_of_one_silo_in_one_ask(ask):
     assert time.monotonic() - started < 5
 
 
+def test_getting_ready_does_not_count(ask, monkeypatch):
+    class Opening(Site):
+        def answer(self, **arguments):
+            time.sleep(0.1)
+            return super().answer(**arguments)
+
+        wait = answer
+
+    unready = [{"opening": True}] * 8
+    assert ask(timeout=0.4, one=Opening(*unready, {"reply": b"a"})) == {"one": b"a"}
+    monkeypatch.setattr(flare, "READY_WITHIN", 0.2)
+    assert ask(timeout=0.4, one=Opening({"opening": True}))["one"].kind == "timeout"
+
+
 @pytest.mark.parametrize(
     ("reply", "kind", "text"),
     [

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -62,6 +63,15 @@ def test_a_step_is_done_once_and_a_repeated_ask_gets_the_same_answer(kit, coordi
     assert isinstance(first, bytes)
     assert site.answer(1, "hello", NOTHING) == {"reply": first}
     assert site.wait(1) == {"reply": first}
+
+
+def test_a_silo_that_is_not_ready_yet_says_so(kit, coordinator_asks):
+    site, go = Site("a-run", 0, METHOD), Event()
+    site._steps.submit(go.wait)
+    site._steps.submit(site._open, "north", kit)
+    assert site.answer(1, "hello", NOTHING) == {"opening": True}
+    go.set()
+    assert isinstance(site._answers[1].result(10), bytes)
 
 
 def test_only_the_coordinator_may_ask(kit, monkeypatch):

@@ -15,6 +15,10 @@ from cosilo.runs.journal import Failure
 LOST_AFTER = 15.0
 #: A silo says at least every so many seconds that it is still busy with a step.
 BUSY = 2.0
+#: What it says while it is not ready for any step yet.
+OPENING = {"opening": True}
+#: A silo has so many seconds to get ready, to read its data and its model; the time of a step begins then.
+READY_WITHIN = 600.0
 #: So much of what a silo says about a failure is kept.
 _LINE = 1000
 
@@ -68,7 +72,7 @@ class FlareEngine:
         self, answers: Queue[Answer], name: str, number: int, step: str, body: bytes, timeout: float | None
     ) -> None:
         """Call until there is an answer, the silo is lost or its time is over."""
-        started = last_seen = time.monotonic()
+        asked = started = last_seen = time.monotonic()
         message = {"number": number, "step": step, "body": body}
         content: bytes | Failure | None = None
         while content is None and not self._closed.is_set():
@@ -79,6 +83,8 @@ class FlareEngine:
             else:
                 last_seen, content = now, _content(name, reply)
                 message = {"number": number}
+                if reply == OPENING and now - asked < READY_WITHIN:
+                    started = now
             if content is None and timeout is not None and now - started > timeout:
                 content = Failure("timeout", f"silo {name!r}: took longer than its timeout of {timeout:g} s")
             elif content is None and now - last_seen > LOST_AFTER:
@@ -99,7 +105,7 @@ class FlareEngine:
 def _content(name: str, reply: object) -> bytes | Failure | None:
     """What a silo sent, or what it says is wrong; None while it is busy. Anything else is a bad reply."""
     match reply:
-        case {"busy": True, **rest} if not rest:
+        case {"busy": True, **rest} | {"opening": True, **rest} if not rest:
             return None
         case {"reply": bytes() as content, **rest} if not rest:
             return content

@@ -10,14 +10,14 @@ import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from nvflare.collab import collab
 from nvflare.collab.runtime import executor
 
 from cosilo.boundary import Ask, Boundary
-from cosilo.engines.flare import BUSY
+from cosilo.engines.flare import BUSY, OPENING
 from cosilo.engines.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
 from cosilo.flare.files import known_method, read_silo
@@ -46,6 +46,8 @@ class Site:
         self._answers: dict[int, Future[bytes | Failure]] = {}
         self._lock = Lock()
         self._held = ExitStack()
+        #: Whether it is ready, or cannot be.
+        self._opened = Event()
         self._boundary: Boundary | None = None
         #: What leaves the silo if it cannot take part: not why.
         self._problem: Failure | None = None
@@ -67,6 +69,8 @@ class Site:
             self._boundary = Boundary(silo, method, self.seed, self._folder)
         except Exception as error:
             self._give_up(name, "cannot take part", error)
+        finally:
+            self._opened.set()
 
     def _give_up(self, name: str, what: str, error: Exception) -> Failure:
         """Do no step any more: the coordinator is told that it is so, and the owner why."""
@@ -116,7 +120,7 @@ class Site:
         try:
             content = answer.result(BUSY)
         except TimeoutError:
-            return {"busy": True}
+            return {"busy": True} if self._opened.is_set() else OPENING
         if isinstance(content, Failure):
             return {"failure": [content.kind, content.text]}
         return {"reply": content}
