@@ -176,12 +176,17 @@ def wait_for(condition, seconds=60):
         time.sleep(0.01)
 
 
+def heeding_interrupts() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would all that the tests start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_in_the_middle_and_resumed(folder, how):
     run = [COSILO, "run", "recipe.toml", "--set", "method.rounds=15"]  # long enough to be caught on the way
     subprocess.run([*run, "--dir", "whole"], check=True, capture_output=True)
     command = [*run, "--dir", "cut", "--set", "workers=2"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_interrupts)
     wait_for((folder / "cut/journal/00002-train").exists)
     process.send_signal(how)
     errors = process.communicate(timeout=60)[1]
