@@ -65,6 +65,11 @@ port = {free_port}
     return text
 
 
+def _heed_interrupts() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would all that the tests start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Running:
     """A command that stays, and what it says."""
 
@@ -73,7 +78,9 @@ class Running:
         with log.open("w") as file:
             environment = os.environ | {"COLUMNS": "200"}
             command = [COSILO, *map(str, arguments)]
-            self.process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+            self.process = subprocess.Popen(
+                command, stdout=file, stderr=file, env=environment, preexec_fn=_heed_interrupts
+            )
 
     @property
     def said(self):
