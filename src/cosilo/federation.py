@@ -14,6 +14,7 @@ from cosilo.conduct import Agreed, Stopped, conduct
 from cosilo.coordinator import other_pool
 from cosilo.engines.local import LocalEngine
 from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.flare import need_flare
 from cosilo.instances import Instances, as_instances, fingerprint
 from cosilo.institution import Institution
 from cosilo.methods import CoFED
@@ -187,6 +188,10 @@ class Federation:
         only opened. `engine="flare"` runs a recipe on FLARE's simulator; results are the same.
         """
         path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
+        if engine == "flare":
+            need_flare()
+            if self._recipe is None:
+                raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
         with locked(path):
             run = begin(path, self.settings(), self._recipe)
             clock = None if self.clock is None else self.clock.model_dump(mode="json", exclude_unset=True)
@@ -234,8 +239,6 @@ class Federation:
     def _simulate(self, run: Run) -> None:
         from cosilo.flare.simulator import simulate
 
-        if self._recipe is None:
-            raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
         simulate(run.folder, [silo.name for silo in self.silos])
 
 

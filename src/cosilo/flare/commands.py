@@ -1,6 +1,5 @@
 """The commands between organisations."""
 
-import importlib.util
 import signal
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cosilo.errors import ConfigError, RunError
-from cosilo.flare import processes
+from cosilo.flare import need_flare, processes
 from cosilo.flare.files import read_federation, read_silo
 from cosilo.flare.kits import fits, provision
 from cosilo.flare.names import ADMIN, COORDINATOR, SERVER
@@ -54,7 +53,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         folder: Annotated[Path | None, typer.Option("--out", help="Default: kits beside the file.")] = None,
     ) -> None:
         """Make one start-up kit for each silo and the coordinator's, with certificates."""
-        _need_flare()
+        need_flare()
         settings = read_federation(file)
         folder = file.parent / "kits" if folder is None else folder
         kits = provision(settings, folder)
@@ -71,7 +70,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
     @coordinator.command("start")
     def start(kit: Kit, runs: Runs = None) -> None:
         """Start the coordinator and stay with it; Ctrl-C ends it."""
-        _need_flare()
+        need_flare()
         server = processes.server_kit(kit)
         runs = runs or server / "runs"
         process = processes.start_server(server, runs)
@@ -86,7 +85,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         runs: Runs = None,
     ) -> None:
         """Take part with a silo and stay; Ctrl-C ends it."""
-        _need_flare()
+        need_flare()
         name, silo = processes.site_name(kit), read_silo(file)
         if silo.name != name:
             raise ConfigError(f"{file}: name: got {silo.name!r}; wants {name!r}, which {kit} is made for")
@@ -113,14 +112,14 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
     @app.command()
     def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:
         """Start a run on a coordinator that is started, and follow it."""
-        _need_flare()
+        need_flare()
         settings = read_federation(file)
         show(submit_run(settings, kit or file.parent / "kits" / COORDINATOR, _tell))
 
     @app.command()
     def status(kit: Kit) -> None:
         """Which silos are there, and how far the runs are."""
-        _need_flare()
+        need_flare()
         with session(kit) as flare:
             out.print(f"silos that are there: {', '.join(sorted(flare.connected())) or 'none'}")
         table = Table("run", "method", "status", "last event")
@@ -136,6 +135,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
         folder: Annotated[Path, typer.Argument(metavar="KIT", help="A kit, or a folder of kits.")],
     ) -> None:
         """End the processes of a kit, or of all kits in a folder."""
+        need_flare()
         kits = processes.kits_in(folder)
         if not kits:
             raise ConfigError(f"{folder}: has no kit in it")
@@ -151,7 +151,7 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
 
         The file of silo NAME is NAME.toml beside the federation's.
         """
-        _need_flare()
+        need_flare()
         settings = read_federation(file)
         folder = file.parent / "up" if folder is None else folder
         files = {name: file.parent / f"{name}.toml" for name in settings.members}
@@ -245,8 +245,3 @@ def _connection(process: "processes.Process", kit: Path) -> str | None:
 
 def _tell(line: str) -> None:
     err.print(line, highlight=False, soft_wrap=True, markup=False)
-
-
-def _need_flare() -> None:
-    if importlib.util.find_spec("nvflare") is None:
-        raise ConfigError("this needs NVIDIA FLARE: pip install 'cosilo[flare]'")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.errors import RunError
+from cosilo.flare import need_flare
 from cosilo.flare.files import FederationSettings, as_federation
 from cosilo.flare.kits import fits
 from cosilo.flare.place import HOLD, settled
@@ -36,6 +37,7 @@ def is_between(folder: Path) -> bool:
 
 def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
     """Go on with a run that stopped; the coordinator has to be started."""
+    need_flare()
     known = read_json(folder / _FILE)
     settings = as_federation(known["federation"], str(folder / _FILE))
     if (folder / "run.json").exists():
