@@ -180,10 +180,14 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
             show(submit_run(settings, kits / COORDINATOR, _tell))
 
 
+#: Keys of the coordinator's file that no silo's has: they tell them apart if another one is misspelt.
+_AGREED = {"method", "vocabulary", "coordinator"}
+
+
 def check_party(file: Path) -> bool:
     """Check the file of a silo or a coordinator and say what is in it; whether it is one."""
     values = read(file)
-    if "members" in values:
+    if "members" in values or ("name" in values and values.keys() & _AGREED):
         settings = read_federation(file)
         where = settings.coordinator
         out.print(f"federation {settings.name}: {listing(settings.members)}; method {settings.method.use}")

@@ -110,7 +110,7 @@ def test_the_files_of_all_parties_can_be_checked(folder, federation, cosilo):
     )
     assert ", classes d2, d3, d4, d5\n" in cosilo("check", "labelled.toml")[1]
     (folder / "typo.toml").write_text(federation.replace("members", "memebrs"))
-    assert "memebrs: there is no such key" in cosilo("check", "typo.toml")[2]
+    assert "memebrs: there is no such key (did you mean 'members'?)" in cosilo("check", "typo.toml")[2]
 
 
 def test_mistakes_are_one_line_each(folder, federation, cosilo):
