@@ -20,6 +20,7 @@ from cosilo.labels import first_labels, known_ending, per_class, read_labels, wr
 from cosilo.methods import METHODS
 from cosilo.overview import overview
 from cosilo.plan import Plan, has_plan, read_plan
+from cosilo.reproduce.commands import add_command as add_reproduce
 from cosilo.runs.run import Run, new_folder_name, runs_in
 
 Engine = Literal["local", "flare"]
@@ -280,6 +281,7 @@ def _mean(values: dict[str, float]) -> float | None:
 
 
 add_commands(app, lambda finished: show(finished))
+add_reproduce(app)
 
 
 def main() -> None:

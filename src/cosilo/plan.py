@@ -23,7 +23,7 @@ from cosilo.wording import guess, listing
 Cell = tuple[str, int]
 #: Keys that may differ when a comparison goes on: methods are held against each other by their parameters,
 #: the others change how fast a result comes, or is said to come, and not the result.
-_FREE = {"method", "compare", "reach", "workers", "timeout", "runs", "clock"}
+_FREE = {"method", "compare", "reach", "reproduces", "workers", "timeout", "runs", "clock"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Plan:
     def recipe(self, cell: Cell) -> dict[str, Any]:
         """The values of one run, which could stand in a recipe of their own."""
         name, seed = cell
-        rest = {key: value for key, value in self.values.items() if key not in ("compare", "reach")}
+        rest = {
+            key: value for key, value in self.values.items() if key not in ("compare", "reach", "reproduces")
+        }
         return {**rest, "seed": seed, "method": {"use": self.use(name), **self._given(name)}}
 
     def federation(self, cell: Cell, members: build.Members) -> Federation:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from cosilo.clock import Clock
 from cosilo.errors import ConfigError
+from cosilo.reproduce.about import Reproduces
 from cosilo.split_settings import SPLITS, SplitSettings
 from cosilo.wording import guess, listing
 
@@ -57,6 +58,7 @@ class PoolSettings(Strict):
     split: Literal["train", "test"] = "train"
     rest: bool = False
     labelled: bool = False  # take the labels along, for methods that learn from them
+    independent: bool = False  # draw each column for itself: rows that are nobody's
     fingerprint: str | None = None  # what the partners agreed on
     size: Annotated[int, Field(ge=1)] | None = None
 
@@ -64,6 +66,8 @@ class PoolSettings(Strict):
     def _one_source(self) -> "PoolSettings":
         if sum([self.path is not None, self.dataset is not None, self.rest]) != 1:
             raise ValueError("one of path, dataset or rest = true")
+        if self.independent and self.labelled:
+            raise ValueError("labelled = false with independent = true: a row of parts has no label")
         return self
 
 
@@ -166,6 +170,7 @@ class Settings(Strict):
     # the accuracy whose first round and simulated time are told.
     compare: dict[str, dict[str, Any]] = {}
     reach: Annotated[float, Field(gt=0, le=1)] | None = None
+    reproduces: Reproduces | None = None  # for `cosilo reproduce`: the paper's numbers, cases and sizes
 
     @model_validator(mode="before")
     @classmethod
@@ -219,18 +224,23 @@ def _override(values: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()  # a bare word is a string
-    *parents, last = key.strip().split(".")
+    put(values, key.strip(), value, f"--set {override}")
+
+
+def put(values: dict[str, Any], key: str, value: Any, where: str) -> None:
+    """Set a dotted key of a recipe; `where` begins the line about a mistake."""
+    *parents, last = key.split(".")
     here: Any = values
     for parent in parents:
-        here = _inside(here, parent, override)
+        here = _inside(here, parent, where)
     if isinstance(here, list):
-        _inside(here, last, override)
+        _inside(here, last, where)
         here[int(last)] = value
     else:
         here[last] = value
 
 
-def _inside(here: Any, key: str, override: str) -> Any:
+def _inside(here: Any, key: str, where: str) -> Any:
     if isinstance(here, dict):
         inner = here.setdefault(key, {})
     elif isinstance(here, list):
@@ -238,14 +248,12 @@ def _inside(here: Any, key: str, override: str) -> Any:
         places = [str(place) for place in range(len(here))]
         if not named and key not in places:
             there = [str(i["name"]) for i in here if isinstance(i, dict) and "name" in i] or places
-            raise ConfigError(
-                f"--set {override}: there is no {key!r}{guess(key, there)}; wants {listing(there)}"
-            )
+            raise ConfigError(f"{where}: there is no {key!r}{guess(key, there)}; wants {listing(there)}")
         inner = named[0] if named else here[int(key)]
     else:
         inner = here
     if not isinstance(inner, dict | list):
-        raise ConfigError(f"--set {override}: {key!r} is {inner!r} and has nothing inside to set")
+        raise ConfigError(f"{where}: {key!r} is {inner!r} and has nothing inside to set")
     return inner
 
 

@@ -163,6 +163,7 @@ class Silo(Participant):
         warm: bool = False,
         classes: Literal["auto", "equal", "own", "none"] | None = None,
         validate: bool = False,
+        on_test: bool = False,
         epochs: int | None = None,
     ) -> None:
         """Train the learner on the training data, and `pseudo` if given; then take the score of `stage`.
@@ -174,11 +175,14 @@ class Silo(Participant):
         `epochs` is for networks, instead of their recipe's.
 
         A part of the training data is held out when `validate` asks for it or the learner wants it; it is
-        the same part every time, and never holds a pseudo-label.
+        the same part every time, and never holds a pseudo-label. With `on_test` a learner that stops early
+        looks at the test data instead, which no honest result does.
         """
         validation, (X, y) = None, self.data.train
-        if validate or self.learner.wants_validation:
+        if validate or (self.learner.wants_validation and not on_test):
             validation, (X, y) = self.data.validation()
+        if on_test:
+            validation = self.data.test
         if pseudo is not None:
             X, y = join(X, pseudo[0]), np.concatenate([y, pseudo[1]])
         self.changed = True

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo import data
@@ -134,7 +135,11 @@ def make_pool(
     else:
         raise ConfigError(f"{source.name}: {where}.rest: only a [simulation] leaves instances over")
     X, y = found.X, found.y if settings.labelled else None
-    if settings.size is not None:
+    if settings.independent:
+        if not isinstance(X, pd.DataFrame):
+            raise ConfigError(f"{source.name}: {where}.independent: wants a pool of columns")
+        X = independent(X, settings.size or len(X), seed)
+    elif settings.size is not None:
         if settings.size > len(X):
             raise ConfigError(
                 f"{source.name}: {where}.size: got {settings.size}; there are {len(X)} instances"
@@ -148,6 +153,17 @@ def make_pool(
             f"{known!r}: another pool, another order, other columns, or other labels"
         )
     return data.Table(X, y)
+
+
+def independent(frame: pd.DataFrame, size: int, seed: int) -> pd.DataFrame:
+    """Rows that are nobody's: every column is drawn for itself, with replacement.
+
+    >>> frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    >>> len(independent(frame, 100, seed=0).drop_duplicates())
+    4
+    """
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({name: frame[name].to_numpy()[rng.integers(len(frame), size=size)] for name in frame})
 
 
 def table_of(dataset: data.Dataset) -> data.Table:

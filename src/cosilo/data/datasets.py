@@ -21,6 +21,7 @@ from cosilo.data.dataset import Dataset
 from cosilo.data.images import COLOUR, GREY
 from cosilo.data.locate import Hub, find
 from cosilo.errors import DataError
+from cosilo.instances import blocks
 from cosilo.wording import cause, guess, listing
 
 SplitName: TypeAlias = Literal["train", "test"]
@@ -36,6 +37,7 @@ def load(name: str, split: SplitName = "train") -> Dataset:
     |---|---|---|---|
     | digits | float (n, 64) | 10 | scikit-learn; shuffled once, first 1,297 train, last 500 test |
     | mnist, fashion_mnist | uint8 (n, 28, 28) | 10 | idx.gz, or the hub's Parquet |
+    | tinted_fashion | uint8 (n, 32, 32, 3) | 10 | fashion_mnist, each image in colours of its own |
     | cifar10 | uint8 (n, 32, 32, 3) | 10 | the hub's Parquet |
     | cifar100 | uint8 (n, 32, 32, 3) | 100; groups `fine`, `coarse` | the hub's Parquet |
     | adult | data frame, 14 columns | 2 | UCI's adult.data and adult.test; "?" is a category |
@@ -83,6 +85,18 @@ def _mnist(name: str, split: SplitName) -> Dataset:
         return Dataset(name, formats.read_idx(paths[0]), _codes(formats.read_idx(paths[1])), classes)
     (y,) = formats.read_columns(paths[0], ("label",))
     return Dataset(name, _images(name, split, paths[0], GREY), _codes(y), classes)
+
+
+def _tinted_fashion(name: str, split: SplitName) -> Dataset:
+    """Black becomes one random colour and white another; which ones is drawn once and fixed here."""
+    grey = load("fashion_mnist", split)
+    x = np.pad(np.asarray(grey.X), ((0, 0), (2, 2), (2, 2)))[..., np.newaxis]
+    dark, light = np.random.default_rng(_SEED).integers(0, 256, (2, len(x), 1, 1, 3), dtype=np.uint8)
+    tinted = np.empty((*x.shape[:3], 3), np.uint8)
+    for block in blocks(len(x), 4096):  # sums need more than a byte
+        share = x[block].astype(np.uint16)
+        tinted[block] = (share * light[block] + (255 - share) * dark[block]) // 255
+    return Dataset(name, tinted, grey.y, grey.classes)
 
 
 def _cifar10(name: str, split: SplitName) -> Dataset:
@@ -188,6 +202,7 @@ _LOADERS: Mapping[str, Callable[[str, SplitName], Dataset]] = MappingProxyType(
         "digits": _digits,
         "mnist": _mnist,
         "fashion_mnist": _mnist,
+        "tinted_fashion": _tinted_fashion,
         "cifar10": _cifar10,
         "cifar100": _cifar100,
         "adult": _adult,

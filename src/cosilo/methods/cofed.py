@@ -13,6 +13,8 @@ Deviations from the paper:
   benchmarks/class_weights.py). The authors weigh classes for networks only; here every learner
   that takes sample weights sees its own proportions (`class_weights`).
 - `weights="accuracy"` uses a validation split of each silo's training data, never its test data.
+- When networks stop is chosen on such a split too. The authors' code chooses on test data; `selection="test"`
+  does that, to show what it yields, and the report says so.
 """
 
 from collections.abc import Mapping
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.errors import ConfigError, LearnerError
+from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.message import Message
 from cosilo.methods.base import Method, step
 from cosilo.task import Task
@@ -56,6 +58,8 @@ class CoFED(Method):
     #: How much each class counts in update training: all the same, as in the silo's own data, as elected,
     #: or (auto) the same for networks and as in its own data for whatever takes sample weights.
     class_weights: Literal["auto", "equal", "own", "none"] = "auto"
+    #: What a network's early stopping looks at; "test" is no honest result, the report warns of it.
+    selection: Literal["validation", "test"] = "validation"
     #: How often to label, vote and update; one is the paper's, more saturate.
     rounds: Annotated[int, Field(ge=1)] = 1
 
@@ -118,7 +122,7 @@ class CoFED(Method):
     @step()
     def train(self, silo: "Silo") -> None:
         """Local training on the silo's own data."""
-        silo.fit("local", validate=self.weights == "accuracy")
+        silo.fit("local", validate=self.weights == "accuracy", on_test=self.selection == "test")
 
     @step(size="size")
     def size(self, silo: "Silo") -> Message:
@@ -150,6 +154,7 @@ class CoFED(Method):
             warm=warm,
             classes=self.class_weights,
             validate=self.weights == "accuracy",
+            on_test=self.selection == "test",
         )
 
     # ------------------------------------------------------------------ before anything is computed
@@ -161,6 +166,8 @@ class CoFED(Method):
     def prepare(self, silo: "Silo") -> None:
         """The learner has to be able to do what the parameters ask of it."""
         learner, where = silo.learner, f"silo {silo.name!r}: {silo.learner.name}"
+        if self.selection == "test" and not silo.data.has_test:
+            raise DataError(f"silo {silo.name!r}: has no test data, which selection = 'test' looks at")
         if self.margin > 0 and not learner.has_probabilities:
             raise LearnerError(f"{where} has no predict_proba, so it cannot abstain; set margin = 0")
         if self.update_from == "local" and not learner.can_warm_start:

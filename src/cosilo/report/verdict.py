@@ -72,6 +72,12 @@ def notes(summary: Summary) -> list[str]:
     if missing:
         what = "has no result" if missing == 1 else "have no result"
         found.append(f"{missing} of {plural(summary.planned, 'run')} {what}: see Failures.")
+    peeked = [row.name for row in summary.rows if row.parameters.get("selection") == "test"]
+    if peeked:
+        found.append(
+            f"Not an honest result: in {listing(peeked)} networks stopped where the test data, which also "
+            'judges them, liked them best (selection = "test").'
+        )
     ranked = _ranked(summary)
     if ranked:
         found += _about_the_best(ranked)

@@ -1,0 +1,80 @@
+"""The figure of a reproduction, as a file of its own: ours with their spread, and the paper's."""
+
+import io
+from collections.abc import Sequence
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, look
+from cosilo.reproduce.about import Number, Reproduces
+from cosilo.reproduce.verdict import Values, judge_number
+
+_COLOURS = (BLUE, ORANGE, "#3d8b57", "#7b4fa3")
+
+
+def draw(about: Reproduces, sizes: dict[str, Values]) -> str:
+    """SVG text; the same values give the same bytes."""
+    with look():
+        on_lines = [number for number in about.number if number.x is not None]
+        if on_lines:
+            size, values = list(sizes.items())[-1]  # the paper's, if it was run
+            picture = _lines(about, on_lines, values, size == "paper")
+        else:
+            picture = _dots(about.number, sizes)
+        file = io.StringIO()
+        with matplotlib.rc_context({"svg.hashsalt": about.what}):
+            metadata = dict.fromkeys(["Date", "Creator", "Format", "Type"])
+            picture.savefig(file, format="svg", metadata=metadata, facecolor="white")
+    text = file.getvalue()
+    return "\n".join(line.rstrip() for line in text[text.index("<svg") :].splitlines()) + "\n"
+
+
+def _lines(about: Reproduces, numbers: Sequence[Number], values: Values, at_papers: bool) -> Figure:
+    picture = Figure(figsize=(520 / 72, 300 / 72), layout="constrained")
+    axes = picture.subplots()
+    for place, label in enumerate(dict.fromkeys(number.line or "" for number in numbers)):
+        mine = [number for number in numbers if (number.line or "") == label]
+        found = [
+            ((at_papers and number.paper_x) or number.x, judge_number(number, values).average)
+            for number in mine
+        ]
+        there = [(x, average) for x, average in found if x is not None and average is not None]
+        x, y = [x for x, _ in there], [average.mean for _, average in there]
+        spread = [average.std or 0.0 for _, average in there]
+        colour = _COLOURS[place % len(_COLOURS)]
+        axes.errorbar(x, y, spread, color=colour, marker="o", markersize=5, capsize=3, label=label)
+    largest = max(number.x or 0.0 for number in numbers)
+    if largest > 100:
+        axes.set_xscale("log")
+    axes.set_xlabel(about.axis or "")
+    axes.grid(axis="y")
+    axes.legend(frameon=False)
+    return picture
+
+
+def _dots(numbers: Sequence[Number], sizes: dict[str, Values]) -> Figure:
+    picture = Figure(figsize=(640 / 72, (70 + 26 * len(numbers)) / 72), layout="constrained")
+    axes = picture.subplots()
+    places = range(len(numbers))[::-1]
+    for shift, (size, values) in enumerate(sizes.items()):
+        found = [
+            (y - 0.16 * shift, judge_number(n, values).average) for y, n in zip(places, numbers, strict=True)
+        ]
+        there = [(y, average) for y, average in found if average is not None]
+        axes.errorbar(
+            [average.mean for _, average in there],
+            [y for y, _ in there],
+            xerr=[average.std or 0.0 for _, average in there],
+            fmt="o",
+            color=_COLOURS[shift],
+            capsize=3,
+            label=f"ours, {size} size",
+        )
+    paper = [(y, number.paper) for y, number in zip(places, numbers, strict=True) if number.paper is not None]
+    axes.scatter([x for _, x in paper], [y for y, _ in paper], marker="|", s=160, color=INK, label="paper")
+    axes.set_yticks(list(places), [number.text for number in numbers])
+    axes.set_ylim(-0.6, len(numbers) - 0.4)
+    axes.grid(axis="x", color=LINE)
+    axes.legend(frameon=False, labelcolor=SOFT, loc="upper center", bbox_to_anchor=(0.4, -0.08), ncols=3)
+    return picture

@@ -1,0 +1,81 @@
+"""The reproductions that come with cosilo, and the recipe of each case in a size."""
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cosilo import settings
+from cosilo.build import Source
+from cosilo.compare import plan_for
+from cosilo.errors import ConfigError
+from cosilo.plan import Plan
+from cosilo.reproduce.about import Reproduces, Size
+from cosilo.wording import guess, listing
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A recipe that says what it reproduces."""
+
+    name: str
+    about: Reproduces
+    values: dict[str, Any]
+    folder: Path = RECIPES
+
+    def case(self, case: str, size: Size) -> dict[str, Any]:
+        """The recipe of one case."""
+        values = copy.deepcopy({key: value for key, value in self.values.items() if key != "reproduces"})
+        changes = [self.about.case[case]]
+        if size == "paper":
+            changes = [self.about.paper_size, *changes, self.about.paper_case.get(case, {})]
+        for table in changes:
+            for key, value in table.items():
+                settings.put(values, key, copy.deepcopy(value), f"{self.name}: reproduces: {key}")
+        return values
+
+    def plans(self, size: Size, seeds: int, folder: Path) -> dict[str, Plan]:
+        """By case: what is compared, with what is in the case's folder already."""
+        source = Source(f"{self.name}.toml", self.folder)
+        return {
+            case: plan_for(self.case(case, size), source, self.about.methods, seeds, folder / case)
+            for case in self.about.case
+        }
+
+
+def reproductions() -> dict[str, Reproduction]:
+    """All that come with cosilo, by name, those of a paper together."""
+    found = [one for path in sorted(RECIPES.glob("*.toml")) if (one := read(path)) is not None]
+    papers = ["CoFED", "FML", "DoFed-SPP", "Tempo"]
+    found.sort(key=lambda one: papers.index(one.about.paper))  # within a paper, as files are sorted
+    return {one.name: one for one in found}
+
+
+def read(path: Path) -> Reproduction | None:
+    """What a recipe reproduces, if it says so."""
+    values = settings.read(path)
+    about = settings.validate(values, path.name).reproduces
+    return None if about is None else Reproduction(path.stem, about, values, path.parent)
+
+
+def find(name: str) -> Reproduction:
+    """One by its name, or from a recipe file of one's own.
+
+    >>> find("cofed_cifra")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    cosilo.errors.ConfigError: no reproduction 'cofed_cifra' (did you mean 'cofed_cifar'?); there are ...
+    """
+    if name.endswith(".toml"):
+        own = read(Path(name))
+        if own is None:
+            raise ConfigError(f"{name}: has no [reproduces]; `cosilo run` and `cosilo compare` run it")
+        return own
+    there = reproductions()
+    if name not in there:
+        raise ConfigError(
+            f"no reproduction {name!r}{guess(name, list(there))}; there are {listing(there, 30)}"
+        )
+    return there[name]

@@ -1,0 +1,91 @@
+"""What is read off finished runs, by seed."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cosilo.compare import Comparison
+from cosilo.layers import time_to
+from cosilo.plan import Plan
+from cosilo.report.averages import average
+from cosilo.report.soon import soon
+from cosilo.report.summary import Numbers, numbers, summarise
+from cosilo.reproduce.about import Measure, Place
+from cosilo.runs.run import Run
+
+#: Measures that say when an accuracy was reached, which all methods of the case have to have reached.
+_SOON = ("rounds_to", "seconds_to")
+
+
+def measure(found: Mapping[str, Comparison], paths: Iterable[str]) -> dict[str, list[float | None]]:
+    """The values at some places, one for each seed; `found` are the comparisons by case."""
+    values: dict[str, list[float | None]] = {}
+    known: dict[tuple[str, str, int], Numbers] = {}
+    goals: dict[str, float | None] = {}
+    for path in paths:
+        place = Place.read(path)
+        case = found[place.case]
+        if place.measure in _SOON and place.case not in goals:
+            goal = soon(summarise(case))
+            goals[place.case] = None if goal is None else goal.accuracy
+        row: list[float | None] = []
+        for seed in case.plan.seeds:
+            run = case.runs.get((place.method, seed))
+            if run is None:
+                row.append(None)
+            elif place.whom is not None:
+                row.append(_of_some(run, place.measure, members(case.plan, run, place.whom)))
+            else:
+                key = (place.case, place.method, seed)
+                if key not in known:
+                    known[key] = numbers(run, case.plan.settings.clock)
+                row.append(_of_all(run, known[key], place.measure, goals.get(place.case)))
+        values[path] = row
+    return values
+
+
+def _of_all(run: Run, told: Numbers, what: Measure, goal: float | None) -> float | None:
+    if what in _SOON:
+        if goal is None:
+            return None
+        joint = bool(told.joint_curve)
+        if what == "seconds_to":
+            return time_to(goal, told.joint_time_curve if joint else told.time_curve)
+        points = told.joint_curve if joint else told.curve
+        return time_to(goal, [(point.rounds, point.accuracy) for point in points])
+    if what == "elected":
+        voting: list[dict[str, Any]] = run.result.get("voting") or []
+        return float(sum(voting[-1]["elected"].values())) if voting else None
+    read: Callable[[Numbers], float | None] = {
+        "accuracy": lambda one: one.accuracy,
+        "local": lambda one: one.local,
+        "relative": lambda one: one.relative,
+        "share": lambda one: one.share,
+        "joint": lambda one: one.joint,
+        "labelling": lambda one: one.labelling,
+    }[what]
+    return read(told)
+
+
+def _of_some(run: Run, what: Measure, silos: list[str]) -> float | None:
+    """Of the mean over some silos."""
+    relative = run.relative()
+    by_silo: dict[str, float] = {
+        "accuracy": run.scores("federated"),
+        "local": run.scores("local"),
+        "relative": relative,
+        "share": {name: float(value > 1) for name, value in relative.items()},
+    }.get(what, {})
+    mean = average(by_silo.get(name) for name in silos)
+    return None if mean is None else mean.mean
+
+
+def members(plan: Plan, run: Run, whom: str) -> list[str]:
+    """The silo of that name, those of that name with a number, or those whose learner is called so."""
+    names: list[str] = list(run.about["silos"])
+    named = [name for name in names if name == whom or re.fullmatch(rf"{re.escape(whom)}-\d+", name)]
+    if named or plan.settings.simulation is None:
+        return named
+    # Learners are dealt in turn.
+    learners = [one.use.rpartition(".")[2] for one in plan.settings.simulation.learners]
+    return [name for place, name in enumerate(names) if learners[place % len(learners)] == whom]

@@ -1,0 +1,149 @@
+"""`cosilo reproduce` as a user types it: a recipe of one's own, the page, running out of time."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+RECIPE = """
+[method]
+use = "cofed"
+alpha = 0.5
+
+[simulation]
+dataset = "digits"
+split = {{ use = "superclasses", silos = 4, classes = [4, 6], per_class = 10 }}
+learners = [
+    {{ use = "sklearn.tree.DecisionTreeClassifier" }},
+    {{ use = "{second}" }},
+]
+
+[pool]
+rest = true
+size = 300
+
+[reproduces]
+paper = "CoFED"
+what = "Fig. 99"
+shows = "digits"
+methods = ["cofed"]
+minutes = {{ laptop = 1, paper = 2 }}
+why.laptop = "It is a test."
+
+[reproduces.paper_size]
+"simulation.split.silos" = 6
+
+[reproduces.case.loose]
+
+[reproduces.case.strict]
+"method.alpha" = 0.9
+
+[[reproduces.number]]
+text = "relative accuracy"
+of = "loose.cofed.relative"
+paper = 0.5
+
+[[reproduces.number]]
+text = "relative accuracy of trees"
+of = "loose.cofed.relative@DecisionTreeClassifier"
+paper = 9.0
+
+[[reproduces.claim]]
+text = "A larger α elects less"
+more = ["loose.cofed.elected"]
+than = ["strict.cofed.elected"]
+"""
+SLOW = """
+import time
+from sklearn.naive_bayes import GaussianNB
+
+class Sleepy(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        time.sleep(1.5)
+        return super().fit(X, y, sample_weight)
+"""
+
+
+def cosilo(*words, cwd, check=True):
+    command = [sys.executable, "-m", "cosilo.cli", *map(str, words)]
+    env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=200, check=False)
+    if check:
+        assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.toml").write_text(RECIPE.format(second="sklearn.naive_bayes.GaussianNB"))
+    (tmp_path / "sleepy.py").write_text(SLOW)
+    (tmp_path / "slow.toml").write_text(RECIPE.format(second="sleepy.Sleepy"))
+    return tmp_path
+
+
+def test_a_table_its_record_and_a_second_time(folder):
+    done = cosilo("reproduce", "mine.toml", "--seeds", 2, cwd=folder)
+    assert re.search(r"relative accuracy\s+│\s+0\.500 │ \d\.\d{3} ± \d\.\d{3} │ reached", done.stdout)
+    assert re.search(r"of trees\s+│\s+9\.000 │ \d\.\d{3} ± \d\.\d{3} │ not reached \(−", done.stdout)
+    assert "A larger α elects less: holds on all 2 seeds" in done.stdout
+    assert "1 of 2 numbers reached, 1 of 1 claims hold" in done.stdout
+    assert "mine, strict: cofed, seed 1 (2 of 2)" in done.stderr
+
+    record = json.loads((folder / "reproductions" / "mine-laptop" / "record.json").read_text())
+    assert record["seeds"] == [0, 1]
+    assert record["scale"] == "4 silos"
+    loose = folder / "reproductions" / "mine-laptop" / "loose"
+    # The values are those of the runs: trees are dealt to the first and the third silo.
+    for place, seed in enumerate([0, 1]):
+        scores = json.loads((loose / f"cofed-seed{seed}" / "result.json").read_text())["scores"]
+        gains = [
+            scores["federated"][name]["accuracy"] / scores["local"][name]["accuracy"]
+            for name in ("silo-1", "silo-3")
+        ]
+        found = record["values"]["loose.cofed.relative@DecisionTreeClassifier"][place]
+        assert found == pytest.approx(sum(gains) / 2)
+
+    again = cosilo("reproduce", "mine.toml", "--seeds", 2, cwd=folder)
+    assert again.stderr.count("finished before") == 4
+    assert json.loads((folder / "reproductions/mine-laptop/record.json").read_text())["values"] == record["values"]
+
+
+def test_the_papers_size_is_a_run_of_its_own(folder):
+    cosilo("reproduce", "mine.toml", "--seeds", 1, "--size", "paper", cwd=folder)
+    record = json.loads((folder / "reproductions" / "mine-paper" / "record.json").read_text())
+    assert record["scale"] == "6 silos"
+    assert not (folder / "reproductions" / "mine-laptop").exists()
+
+
+def test_time_is_over_and_the_same_command_goes_on(folder):
+    begun = time.monotonic()
+    stopped = cosilo("reproduce", "slow.toml", "--seeds", 2, "--hours", 6 / 3600, cwd=folder)
+    assert "hours are over; completed steps are kept" in stopped.stderr
+    assert not (folder / "reproductions" / "slow-laptop" / "record.json").exists()
+    assert time.monotonic() - begun < 60
+    cosilo("reproduce", "slow.toml", "--seeds", 2, cwd=folder)
+    cosilo("reproduce", "mine.toml", "--seeds", 2, cwd=folder)
+    values = [
+        json.loads((folder / "reproductions" / f"{name}-laptop" / "record.json").read_text())["values"]
+        for name in ("slow", "mine")  # a sleepy naive Bayes says the same as one that is awake
+    ]
+    assert values[0] == values[1]
+
+
+def test_list_shows_verdicts_and_a_mistake_is_one_line(folder):
+    listed = cosilo("reproduce", "--list", cwd=folder).stdout
+    assert "cofed_cifar" in listed
+    assert "not run" in listed
+    for words, line in [
+        (["reproduce"], "error: reproduce: wants a NAME, --all, --list or --page; --list shows the names"),
+        (["reproduce", "tempo_tabel1"], "error: no reproduction 'tempo_tabel1' (did you mean 'tempo_table1'?)"),
+        (["reproduce", "--page", "results.html"], "error: --page results.html: wants a .md file"),
+    ]:
+        done = cosilo(*words, cwd=folder, check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith(line)
+        assert done.stderr.count("\n") == 1
