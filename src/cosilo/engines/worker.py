@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from cosilo.boundary import Ask, Boundary
+from cosilo.engines.memory import keep_freed_memory
 from cosilo.engines.threads import OneThread
 from cosilo.errors import CosiloError, RunError
 from cosilo.methods.base import Method
@@ -100,6 +101,7 @@ def _serve(
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's to handle
     OneThread()
+    keep_freed_memory()
     boundaries = {silo.name: silo for silo in silos}
     opened: dict[str, Boundary] = {}
     body = b""
