@@ -568,3 +568,39 @@ def test_a_mistake_in_a_split_with_targets_is_one_line(folder, split, line):
         make(folder, f"{SIMULATION}split = {split}")
     assert str(error.value).startswith(line)
     assert "\n" not in str(error.value)
+
+
+def test_columns_of_a_pool_may_be_drawn_independently(labelled):
+    rows = "\n".join(f"{age},{'cook' if age > 44 else 'nurse'}" for age in range(30, 60))
+    (labelled / "pool.csv").write_text(f"age,job\n{rows}\n")
+    drawn = make(labelled, overrides=["pool.independent=true", "pool.size=400"]).pool
+    assert len(drawn) == 400
+    assert set(drawn["age"]) <= set(range(30, 60))
+    young = drawn[drawn["age"] <= 44]  # in the file no young one is a cook
+    assert 0.35 < (young["job"] == "cook").mean() < 0.65
+    again = make(labelled, overrides=["pool.independent=true", "pool.size=400"]).pool
+    assert again.equals(drawn)
+    assert not make(labelled, overrides=["seed=9", "pool.independent=true", "pool.size=400"]).pool.equals(
+        drawn
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (
+            ["pool.independent=true", "pool.labelled=true", "pool.label=sick"],
+            "recipe.toml: pool: wants labelled = false with independent = true: a row of parts has no label",
+        ),
+    ],
+)
+def test_a_row_of_parts_has_no_label(labelled, overrides, line):
+    with pytest.raises(ConfigError) as error:
+        make(labelled, overrides=overrides)
+    assert str(error.value) == line
+
+
+def test_images_have_no_columns_to_draw(folder):
+    text = SIMULATION.replace("local", "cofed") + 'split = { use = "iid", silos = 4, size = 50 }\n[pool]\n'
+    with pytest.raises(ConfigError, match=r"pool\.independent: wants a pool of columns"):
+        make(folder, text + "rest = true\nindependent = true\n")

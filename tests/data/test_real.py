@@ -110,3 +110,20 @@ def test_femnist_by_writer(real):
     assert len(split) == 12
     whole = np.bincount(train.groups["client"]) + np.bincount(test.groups["client"])
     assert [len(part) for part in split.parts] == [round(0.4 * n) for n in whole]
+
+
+def test_tinted_clothes(real):
+    real("fashion_mnist")
+    grey, tinted = once("fashion_mnist", "test"), load("tinted_fashion", "test")
+    assert tinted.X.shape == (10_000, 32, 32, 3)
+    assert (tinted.y == grey.y).all()
+    # Every image is a straight line between two colours: black is the frame's, white the other.
+    for place in (0, 17):
+        image, shade = tinted.X[place].astype(float), np.pad(grey.X[place], 2).astype(float) / 255
+        dark = image[0, 0]
+        light = image[shade == 1].mean(0) if (shade == 1).any() else None
+        assert light is not None
+        expected = dark + shade[..., np.newaxis] * (light - dark)
+        assert np.abs(image - expected).max() <= 1
+    assert len(np.unique(tinted.X[:, 0, 0], axis=0)) > 9_900  # colours of its own
+    assert (load("tinted_fashion", "test").X == tinted.X).all()

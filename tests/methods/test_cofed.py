@@ -254,3 +254,44 @@ def test_a_silo_without_metrics_keeps_its_score_and_the_others_share_theirs(tmp_
     own = (run.folder / "silos/tree/scores.json").read_text()
     assert '"federated"' in own
     assert all("accuracy" not in entry["fields"] for entry in run.audit("tree"))
+
+
+# ---------------------------------------------------------------------- what networks stop by
+
+
+class Listener:
+    """A learner that stops early, as far as a silo can tell, and keeps what it was given to stop by."""
+
+    name, warm_starts_by_default, can_warm_start = "listener", False, False
+    has_probabilities, can_weigh, weighs_by_itself, wants_validation = False, False, False, True
+    heard: list[tuple[int, np.ndarray]]
+
+    def fit(self, X, y, *, validation=None, **options):
+        Listener.heard.append((len(y), None if validation is None else validation[0]))
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+
+@pytest.mark.parametrize("selection", ["validation", "test"])
+def test_what_early_stopping_looks_at(selection, monkeypatch):
+    Listener.heard = []
+    X, y = np.arange(80.0).reshape(40, 2), np.array(["a", "b"] * 20)
+    test = (X[:6] + 1000, y[:6])
+    silo = Silo("s", X, y, DecisionTreeClassifier(), test=test)
+    monkeypatch.setattr(silo, "learner", Listener())
+    CoFED(selection=selection).train(silo)
+    ((trained, held),) = Listener.heard
+    if selection == "test":
+        assert trained == 40
+        assert (held == test[0]).all()
+    else:
+        assert trained == 32
+        assert held.max() < 1000
+        assert len(held) == 8
+
+
+def test_choosing_on_test_data_needs_some():
+    silos = [constant("a", ["x", "y"], "x"), constant("b", ["x", "y"], "y")]
+    (line, _) = Federation(silos, POOL, CoFED(selection="test")).check()
+    assert line == "silo 'a': has no test data, which selection = 'test' looks at"

@@ -33,9 +33,10 @@ def test_sizes_differ_in_scale_only(name):
     for case in one.about.case:
         small, large = (one.case(case, size) for size in ("laptop", "paper"))
         for key, before, after in _differences(small, large):
-            assert key.rpartition(".")[2] in SCALE, key
+            last = key.rpartition(".")[2]
+            assert last in SCALE | {"test"}, key
             assert type(before) is type(after)
-            assert after > before
+            assert after > before or last == "test"  # many silos share one test set
 
 
 def _differences(one, other, at=""):
