@@ -1,7 +1,6 @@
 """The adapter for torch modules: a training recipe around an `nn.Module`."""
 
 import copy
-import errno
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,8 +33,7 @@ from cosilo.learners.zoo import hash_tokens
 
 # tensors has said it in one line if torch is missing
 import torch  # isort: skip
-from safetensors import SafetensorError  # isort: skip
-from safetensors.torch import load_model, save_model  # isort: skip
+from cosilo.learners import module_weights  # isort: skip
 from torch import Tensor, nn  # isort: skip
 from torch.nn.functional import cross_entropy  # isort: skip
 
@@ -186,24 +184,11 @@ class Network:
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """Copies of all parameters and buffers, by name."""
-        return {name: tensor.cpu().numpy().copy() for name, tensor in self._learnt().state_dict().items()}
+        return module_weights.read(self._learnt())
 
     def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
         """Take over parameters and buffers; names and shapes have to be the network's own."""
-        mine = self._learnt().state_dict()
-        for name in sorted(mine.keys() ^ weights.keys()):
-            odd = "lacks" if name in mine else "has besides"
-            raise LearnerError(f"{self.name}: the global model {odd} {name!r}; it is another architecture")
-        for name, array in weights.items():
-            if tuple(mine[name].shape) != array.shape:
-                raise LearnerError(
-                    f"{self.name}: {name!r} is {list(array.shape)} in the global model, here "
-                    f"{list(mine[name].shape)}; it is another architecture"
-                )
-        with torch.no_grad():
-            for name, array in weights.items():
-                # Torch warns of read-only arrays, though nothing here writes into them.
-                mine[name].copy_(torch.from_numpy(array if array.flags.writeable else array.copy()))
+        module_weights.take_over(self._learnt(), weights, self.name)
 
     def predict(self, X: Instances) -> Codes:
         """One code per instance: the largest output."""
@@ -259,26 +244,16 @@ class Network:
         card = {"n_classes": self.n_classes_, "seed": self.seed_, "bytes": self.bytes_}
         lists = {"input_shape": list(self.input_shape_), "columns": self.columns_}
         write_card(folder, self.name, card | lists)
-        try:
-            save_model(module, str(folder / "model.safetensors"))
-        except SafetensorError as error:
-            full = "os error 28" in str(error)  # a full disk is no fault of the network
-            raise (OSError(errno.ENOSPC, str(error)) if full else _not_saved(self.name)) from error
-        except (RuntimeError, ValueError) as error:
-            raise _not_saved(self.name) from error
+        module_weights.save(module, folder / "model.safetensors", self.name)
 
     def load(self, folder: Path) -> None:
         """Read what `save` wrote into a module built as it was for training."""
         fields = {"n_classes": int, "seed": int, "bytes": bool, "input_shape": list}
         card = read_card(folder, self.name, fields)
-        shape, path = tuple(card["input_shape"]), folder / "model.safetensors"
+        shape = tuple(card["input_shape"])
         with seeded(card["seed"]):
             module = self._built(shape, card["n_classes"])
-        try:
-            load_model(module, str(path))
-        except Exception as error:
-            kind = type(error).__name__
-            raise LearnerError(f"{path}: {kind}; wants the weights of this {self.name}") from error
+        module_weights.load(module, folder / "model.safetensors", self.name)
         self.module_ = module.to(device_of(self.recipe.device)).eval()
         self.input_shape_, self.n_classes_, self.seed_ = shape, card["n_classes"], card["seed"]
         self.bytes_, self.columns_ = card["bytes"], card.get("columns")
@@ -341,10 +316,6 @@ def _whole(module: nn.Module) -> Iterator[None]:
         module.load_state_dict(before)
         module.eval()
         raise
-
-
-def _not_saved(name: str) -> LearnerError:
-    return LearnerError(f"{name}: its weights cannot be written as safetensors")
 
 
 def _form(x: Tensor) -> tuple[tuple[int, ...], bool]:

@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from cosilo.averaging import Weights, like
-from cosilo.choice import Costs, best, feasible, greedy
-from cosilo.clock import Link
+from cosilo.budget import Budget
+from cosilo.choice import best, greedy
 from cosilo.errors import BadMessage, ConfigError, DataError
 from cosilo.message import Message
 from cosilo.methods.base import Method, step
@@ -49,24 +49,8 @@ if TYPE_CHECKING:
     from cosilo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(ge=0)]
 #: Models that are compared with a silo's target at a time, before the first round.
 _AT_ONCE = 10
-
-
-class Budget(BaseModel):
-    """How much time there is, and what takes how much of it: the terms of eqs. 23 to 26, in seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    #: T: for all rounds together.
-    total: Annotated[float, Field(gt=0)]
-    #: What the models are uploaded over, one share for each of the K uploaders.
-    uplink: Link
-    #: I·C_tra·D/f and C_SR/f in a round, C_pse/f for each model that labels.
-    training: Seconds = 0.0
-    ratios: Seconds = 0.0
-    labelling: Seconds = 0.0
 
 
 class DoFedSPP(Method):
@@ -182,20 +166,9 @@ class DoFedSPP(Method):
             uploads = min(self.uploads or 10, silos)
             labellers = min(self.labellers or uploads, uploads)
             return sorted(greedy(similar, uploads, labellers).tolist()), labellers, 0.0
-        costs, pairs = self._pairs(reference, silos)
+        costs, pairs = self.budget.pairs(_bytes(reference), silos, self.rounds)
         choice = best(similar, pairs)
         return sorted(choice.chosen), choice.B, costs.seconds(choice.K, choice.B)
-
-    def _pairs(self, weights: Weights, silos: int) -> tuple[Costs, list[tuple[int, int]]]:
-        """What a round costs, and the K and B that fit into the budget."""
-        assert self.budget is not None
-        costs = Costs(
-            training=self.budget.training,
-            similarity=self.budget.ratios,
-            labelling=self.budget.labelling,
-            upload=self.budget.uplink.expected(sum(array.nbytes for array in weights.values())),
-        )
-        return costs, feasible(costs, self.budget.total / self.rounds, silos, rounds=self.rounds)
 
     def _downsized(self, models: dict[str, Weights]) -> tuple[dict[str, Weights], dict[str, float]]:
         """PCA over the model vectors (§ 4.5); each model is its reconstruction."""
@@ -243,7 +216,7 @@ class DoFedSPP(Method):
                 "target = { path = … } in a recipe, target=Target(…) in Python"
             )
         if self.budget is not None:  # whether one model fits into a round does not depend on the others
-            self._pairs(silo.fresh().network.another(None).weights(), silos=1)
+            self.budget.pairs(_bytes(silo.fresh().network.another(None).weights()), 1, self.rounds)
 
     def check(self, tasks: Mapping[str, Any]) -> None:
         """K and B have to fit the number of silos."""
@@ -318,6 +291,10 @@ class DoFedSPP(Method):
     def finish(self, silo: "Silo") -> None:
         """The last score is the result."""
         silo.keep_score("federated")
+
+
+def _bytes(weights: Weights) -> int:
+    return sum(array.nbytes for array in weights.values())
 
 
 def _weights(reply: Message) -> Weights:
