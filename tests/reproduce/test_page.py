@@ -1,13 +1,15 @@
 """The page of results: what is on it comes from records and recipes, and is the same every time."""
 
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
 from cosilo.errors import RunError
 from cosilo.reproduce.about import Reproduces
-from cosilo.reproduce.library import Reproduction
+from cosilo.reproduce.library import Reproduction, reproductions
 from cosilo.reproduce.page import write_page
 from cosilo.reproduce.record import Record, commit, machine, read_record, write_record
 
@@ -129,3 +131,14 @@ def test_a_record_survives_its_file_and_a_stranger_does_not(tmp_path):
 def test_machine_and_commit_are_known():
     assert re.fullmatch(r"\d+ × .+", machine())
     assert re.fullmatch(r"[0-9a-f]{7}\+?|\d+\.\d+\.\d+", commit())
+
+
+def test_the_page_in_the_docs_is_what_its_records_say(tmp_path):
+    docs = Path(__file__).parents[2] / "docs"
+    shutil.copytree(docs / "results", tmp_path / "results")
+    write_page(tmp_path / "results.md", reproductions())
+    again = "run `cosilo reproduce --page docs/results.md`"
+    assert (tmp_path / "results.md").read_text("utf-8") == (docs / "results.md").read_text("utf-8"), again
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {
+        path.name for path in (docs / "results").iterdir()
+    }, again
