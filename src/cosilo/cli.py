@@ -13,7 +13,7 @@ import cosilo
 from cosilo import build, settings
 from cosilo.compare import Comparison, carry_out, default_folder, opened, plan_for
 from cosilo.errors import ConfigError, CosiloError, RunError
-from cosilo.flare.commands import add_commands, check_party
+from cosilo.flare.commands import add_commands, check_party, refuse_party
 from cosilo.flare.runs import is_between
 from cosilo.flare.runs import resume as resume_between
 from cosilo.labels import first_labels, known_ending, per_class, read_labels, write_labels
@@ -76,7 +76,9 @@ def run(
     ] = "local",
 ) -> None:
     """Run a recipe; ends with a table and a report."""
-    _run(settings.read(file, set_ or []), build.Source(str(file), file.parent), folder, engine)
+    values = settings.read(file, set_ or [])
+    refuse_party(values, file)
+    _run(values, build.Source(str(file), file.parent), folder, engine)
 
 
 @app.command()
@@ -92,6 +94,7 @@ def compare(
     """Run several methods on several seeds of a recipe; ends with a table and a report of mean ± spread."""
     source = build.Source(str(file), file.parent)
     values = settings.read(file, set_ or [])
+    refuse_party(values, file)
     folder = default_folder(values, source) if folder is None else folder
     names = [name.strip() for name in methods.split(",")]
     _compare(plan_for(values, source, names, seeds, folder), folder)

@@ -151,6 +151,24 @@ def test_a_silo_whose_task_overlaps_nobodys_is_found_by_check(folder, cosilo):
     assert "silo 'north': its task {no, yes} shares no class with any other" in errors
 
 
+@pytest.mark.parametrize("command", [["run"], ["compare", "--methods", "cofed"]])
+def test_the_file_of_a_party_is_no_recipe(cosilo, folder, command):
+    (folder / "federation.toml").write_text('name = "clinics"\nmembers = ["north", "south"]\n')
+    (folder / "north.toml").write_text('name = "north"\npath = "north.csv"\n')
+    code, _, errors = cosilo(*command, "federation.toml")
+    assert code == 2
+    assert errors == (
+        "error: federation.toml: is the file of a federation, not a recipe; `cosilo up federation.toml` "
+        "runs it on this machine, `cosilo submit` between organisations\n"
+    )
+    code, _, errors = cosilo(*command, "north.toml")
+    assert code == 2
+    assert errors == (
+        "error: north.toml: is the file of a silo, not a recipe; "
+        "`cosilo join KIT north.toml` takes part with it\n"
+    )
+
+
 def test_a_learner_that_raises_is_explained_to_its_owner(folder, cosilo):
     (folder / "recipe.toml").write_text(
         RECIPE.replace("max_iter = 50", "hidden_layer_sizes = -3").replace("[defaults]", "[defaults]\n")

@@ -2,11 +2,11 @@
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -184,16 +184,35 @@ def add_commands(app: typer.Typer, show: Callable[[Run], None]) -> None:
 _AGREED = {"method", "vocabulary", "coordinator"}
 
 
+def _party(values: Mapping[str, Any]) -> str | None:
+    """Whose file it is, if it is no recipe."""
+    if "members" in values or ("name" in values and values.keys() & _AGREED):
+        return "federation"
+    return "silo" if "name" in values else None
+
+
+def refuse_party(values: Mapping[str, Any], file: Path) -> None:
+    """Say what runs the file of a silo or a coordinator: it is no recipe."""
+    runs = {
+        "federation": f"`cosilo up {file}` runs it on this machine, `cosilo submit` between organisations",
+        "silo": f"`cosilo join KIT {file}` takes part with it",
+    }
+    whose = _party(values)
+    if whose is not None:
+        raise ConfigError(f"{file}: is the file of a {whose}, not a recipe; {runs[whose]}")
+
+
 def check_party(file: Path) -> bool:
     """Check the file of a silo or a coordinator and say what is in it; whether it is one."""
     values = read(file)
-    if "members" in values or ("name" in values and values.keys() & _AGREED):
+    whose = _party(values)
+    if whose == "federation":
         settings = read_federation(file)
         where = settings.coordinator
         out.print(f"federation {settings.name}: {listing(settings.members)}; method {settings.method.use}")
         out.print(f"coordinator at {where.host}:{where.port}\nready to provision")
         return True
-    if "name" not in values:
+    if whose is None:
         return False
     _show(read_silo(file))
     out.print("ready to join")
