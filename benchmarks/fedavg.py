@@ -16,7 +16,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
@@ -25,6 +24,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tools.process_tree import measured
 
 REPEATS, ROUNDS, RATE, BATCH = 3, 5, 0.1, 32
 CASES = {"lenet": ("lenet5", 40, 600), "mlp": ("mlp", 100, 240)}
@@ -187,46 +188,6 @@ def _bare_worker(pipe: Connection, network: str, owned: list[tuple[Any, Any]]) -
 # ---------------------------------------------------------------------- measuring
 
 
-def measured(kind: Callable[..., None], case: str, **options: Any) -> dict[str, Any]:
-    """Run in a new process tree; adds its peak memory."""
-    context = multiprocessing.get_context("spawn")
-    mine, theirs = context.Pipe()
-    process = context.Process(target=kind, args=(*CASES[case], time.time(), theirs), kwargs=options)
-    process.start()
-    theirs.close()
-    peak, over = 0.0, threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not over.wait(0.1):
-            peak = max(peak, _pss(process.pid or 0))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        found: dict[str, Any] = mine.recv()
-    finally:
-        over.set()
-        watcher.join()
-    process.join()
-    return {**found, "memory": peak, "round": statistics.median(found["rounds"][1:])}
-
-
-def _pss(root: int) -> float:
-    """Megabytes of a process and all below it."""
-    total, todo = 0, [root]
-    while todo:
-        pid = todo.pop()
-        try:
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                todo += [int(child) for child in (task / "children").read_text().split()]
-        except (FileNotFoundError, ProcessLookupError, StopIteration, PermissionError):
-            continue
-    return total / 1024
-
-
 def importing_torch() -> float:
     """Seconds for a process that imports torch and ends."""
     start = time.perf_counter()
@@ -234,27 +195,33 @@ def importing_torch() -> float:
     return time.perf_counter() - start
 
 
+def timed_round(kind: Callable[..., None], case: str, **options: Any) -> dict[str, Any]:
+    """Run in a new process tree; adds its peak memory, and the median round."""
+    found = measured(kind, *CASES[case], time.time(), **options)
+    return {**found, "round": statistics.median(found["rounds"][1:])}
+
+
 def main() -> None:
     for case in sys.argv[1:] or CASES:
         pairs, imports = [], []
         for _ in range(REPEATS):
             imports.append(importing_torch())
-            pairs.append((measured(yardstick, case), measured(ours, case)))
+            pairs.append((timed_round(yardstick, case), timed_round(ours, case)))
             base, mine = pairs[-1]
             print(
                 f"{case}: yardstick {base['round']:.2f} s a round, accuracy {base['accuracy']:.3f}; "
                 f"cosilo {mine['round']:.2f} s, accuracy {mine['accuracy']:.3f}, "
-                f"start {mine['start'] - imports[-1]:.1f} s beyond torch, {mine['memory']:.0f} MB",
+                f"start {mine['start'] - imports[-1]:.1f} s beyond torch, {mine['megabytes']:.0f} MB",
                 flush=True,
             )
         ratio = statistics.median(mine["round"] / base["round"] for base, mine in pairs)
-        clocked = measured(ours, case, timed=True)
+        clocked = timed_round(ours, case, timed=True)
         starts = [mine["start"] - torch for (_, mine), torch in zip(pairs, imports, strict=True)]
         figures = {
             "ratio": ratio,
             "round_seconds": statistics.median(mine["round"] for _, mine in pairs),
             "startup_seconds": statistics.median(starts),
-            "peak_megabytes": max(mine["memory"] for _, mine in pairs),
+            "peak_megabytes": max(mine["megabytes"] for _, mine in pairs),
             "accuracy": statistics.mean(mine["accuracy"] for _, mine in pairs),
             "yardstick_accuracy": statistics.mean(base["accuracy"] for base, _ in pairs),
             "journalling_share": clocked["journalling"],

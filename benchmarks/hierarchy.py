@@ -9,10 +9,8 @@ are told too. Memory is the largest sum of the proportional set sizes (PSS) of t
 each case.
 """
 
-import multiprocessing
 import sys
 import tempfile
-import threading
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cosilo import FedAvg, Federation, Institution, Silo, data
-from fedavg import _pss
+from tools.process_tree import measured
 
 if TYPE_CHECKING:
     from cosilo.coordinator import Silos
@@ -77,34 +75,9 @@ def one_round(institutions: int, clients: int, size: int, out: Connection) -> No
         out.send(found)
 
 
-def measured(case: str) -> dict[str, Any]:
-    """Run in a new process tree; adds its peak memory."""
-    context = multiprocessing.get_context("spawn")
-    mine, theirs = context.Pipe()
-    process = context.Process(target=one_round, args=(*CASES[case], theirs))
-    process.start()
-    theirs.close()
-    peak, over = 0.0, threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not over.wait(0.2):
-            peak = max(peak, _pss(process.pid or 0))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        found: dict[str, Any] = mine.recv()
-    finally:
-        over.set()
-        watcher.join()
-    process.join()
-    return {**found, "megabytes": peak}
-
-
 def main() -> None:
     for case in sys.argv[1:] or CASES:
-        found = measured(case)
+        found = measured(one_round, *CASES[case])
         told = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
         print(f"{case} clients ({' × '.join(map(str, CASES[case]))} images): {told}", flush=True)
         for name in ("seconds", "megabytes"):

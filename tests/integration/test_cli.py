@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from cosilo import Run
-from cosilo.cli import main
 
 COSILO = str(Path(sys.executable).with_name("cosilo"))
 
@@ -49,21 +48,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def cosilo(monkeypatch, capsys):
-    """Run a command in this process; gives exit code, output and errors."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["cosilo", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        output = capsys.readouterr()
-        return int(stop.value.code or 0), output.out, output.err
-
-    return run
 
 
 def test_run_check_runs_report_resume(folder, cosilo):

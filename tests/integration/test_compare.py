@@ -12,7 +12,6 @@ import pytest
 
 pytest.importorskip("torch")
 from cosilo import build, settings
-from cosilo.cli import main
 from cosilo.compare import opened
 from cosilo.federation import Federation
 from cosilo.report.summary import Summary, summarise
@@ -65,21 +64,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "trees.toml").write_text(TREES)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def cosilo(monkeypatch, capsys):
-    """Run a command in this process; gives exit code, output and errors."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["cosilo", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        output = capsys.readouterr()
-        return int(stop.value.code or 0), output.out, output.err
-
-    return run
 
 
 def numbers(folder: Path) -> Summary:

@@ -1,13 +1,11 @@
 """Institutions in recipes: nested tables and simulations, checked, run and resumed by whole commands."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cosilo import Run, build, settings
-from cosilo.cli import main
 from cosilo.clock import Clock
 from cosilo.plan import make_plan
 
@@ -71,21 +69,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "simulation.toml").write_text(SIMULATION)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def cosilo(monkeypatch, capsys):
-    """Run a command in this process; gives exit code, output and errors."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["cosilo", *arguments])
-        with pytest.raises(SystemExit) as done:
-            main()
-        shown = capsys.readouterr()
-        return int(done.value.code or 0), shown.out, shown.err
-
-    return run
 
 
 def test_nested_tables_are_checked_and_run(folder, cosilo):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -171,19 +172,17 @@ class Stopping(DoFedSPP):
 Stopping.finish.__shares__ = {}
 
 
-def test_a_run_that_was_over_stays_over_when_it_is_resumed(tmp_path):
+def test_a_run_that_was_over_stays_over_when_it_is_resumed(tmp_path, killed):
     def federation():
         return Federation(silos(), method=Stopping(rounds=8, warm_up=8, target_epochs=8, stop_below=0.2))
 
     whole = federation().run(tmp_path / "whole")
-    child = os.fork()
-    if child == 0:
-        try:
-            os.environ["DIE"] = "1"
-            federation().run(tmp_path / "killed")
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+    def dying():
+        os.environ["DIE"] = "1"
+        federation().run(tmp_path / "killed")
+
+    killed(dying)
     assert federation().run(tmp_path / "killed").result == whole.result
 
 
@@ -209,22 +208,19 @@ class Doomed(Network):
         return super().fit(*args, **options)
 
 
-def test_killed_it_ends_with_the_same_models_and_labels(tmp_path):
+def test_killed_it_ends_with_the_same_models_and_labels(tmp_path, killed):
     def federation(workers=0):
         method = METHOD.model_copy(update={"rounds": 2, "warm_up": 2})
         return Federation(silos(learner=Doomed), method=method, seed=2, workers=workers)
 
+    def doomed(nth, folder):
+        Doomed.left = nth
+        federation().run(folder)
+
     whole = federation().run(tmp_path / "whole")
     for nth in (3, 6, 9, 12):
         folder = tmp_path / f"killed-{nth}"
-        child = os.fork()
-        if child == 0:
-            try:
-                Doomed.left = nth
-                federation().run(folder)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        killed(partial(doomed, nth, folder))
         run = federation(workers=2).run(folder)
         assert run.result == whole.result
         for name, silo in whole.silos.items():

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -139,24 +140,21 @@ class Doomed(Network):
         return super().fit(*args, **options)
 
 
-def test_killed_it_ends_with_the_same_models(tmp_path):
+def test_killed_it_ends_with_the_same_models(tmp_path, killed):
     def federation(workers=0):
         members = silos(3)
         for silo in members:
             silo.learner = Doomed(small, GOOD)
         return Federation(members, method=FedFomo(rounds=3, epochs=1, models=2), seed=2, workers=workers)
 
+    def doomed(nth, folder):
+        Doomed.left = nth
+        federation().run(folder)
+
     whole = federation().run(tmp_path / "whole")
     for nth in (5, 8, 11):
         folder = tmp_path / f"killed-{nth}"
-        child = os.fork()
-        if child == 0:
-            try:
-                Doomed.left = nth
-                federation().run(folder)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        killed(partial(doomed, nth, folder))
         run = federation(workers=2).run(folder)
         assert run.result == whole.result
         for name, silo in whole.silos.items():

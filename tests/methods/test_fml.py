@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -234,24 +235,21 @@ class Doomed(Network):
 
 
 @pytest.mark.parametrize("share", ["whole", "body"])
-def test_killed_in_a_round_it_ends_with_the_same_models(tmp_path, share):
+def test_killed_in_a_round_it_ends_with_the_same_models(tmp_path, killed, share):
     def federation():
         silos = digits(small_mlp, GOOD, shares=SHARED)
         for silo in silos:
             silo.learner = Doomed(small_mlp, GOOD)
         return Federation(silos, method=FML(rounds=3, share=share), seed=2)
 
+    def doomed(nth, folder):
+        Doomed.left = nth
+        federation().run(folder)
+
     whole = federation().run(tmp_path / "whole")
     for nth in (2, 4, 8):
         folder = tmp_path / f"killed-{nth}"
-        child = os.fork()
-        if child == 0:
-            try:
-                Doomed.left = nth
-                federation().run(folder)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        killed(partial(doomed, nth, folder))
         run = federation().run(folder)
         assert run.result == whole.result
         for name, silo in whole.silos.items():
