@@ -50,7 +50,7 @@ def reproduce(
         name=one.name,
         size=size,
         seeds=list(next(iter(plans.values())).seeds),
-        values=measure(found, one.about.paths),
+        values=measure(found, one.about),
         minutes=round(_seconds(found) / 60, 1),
         machine=machine(),
         commit=commit(),

@@ -1,7 +1,8 @@
 """What is read off finished runs, by seed."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from cosilo.compare import Comparison
@@ -10,23 +11,25 @@ from cosilo.plan import Plan
 from cosilo.report.averages import average
 from cosilo.report.soon import soon
 from cosilo.report.summary import Numbers, numbers, summarise
-from cosilo.reproduce.about import Measure, Place
+from cosilo.reproduce.about import Measure, Place, Reproduces
 from cosilo.runs.run import Run
 
 #: Measures that say when an accuracy was reached, which all methods of the case have to have reached.
 _SOON = ("rounds_to", "seconds_to")
 
 
-def measure(found: Mapping[str, Comparison], paths: Iterable[str]) -> dict[str, list[float | None]]:
-    """The values at some places, one for each seed; `found` are the comparisons by case."""
+def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, list[float | None]]:
+    """The values at all places that are named, one for each seed; `found` are the comparisons by case."""
     values: dict[str, list[float | None]] = {}
     known: dict[tuple[str, str, int], Numbers] = {}
     goals: dict[str, float | None] = {}
-    for path in paths:
+    for path in about.paths:
         place = Place.read(path)
         case = found[place.case]
         if place.measure in _SOON and place.case not in goals:
-            goal = soon(summarise(case))
+            summary = summarise(case)  # which may have methods besides
+            rows = tuple(row for row in summary.rows if row.name in about.methods)
+            goal = soon(replace(summary, rows=rows))
             goals[place.case] = None if goal is None else goal.accuracy
         row: list[float | None] = []
         for seed in case.plan.seeds:
