@@ -21,6 +21,8 @@ def test_a_number_is_reached_when_its_spread_reaches_the_papers():
     assert judge_number(number(paper=0.5), values).reached is True  # better than the paper
     assert judge_number(number(), values).reached is None
     assert verdict_of(number(paper=1.35), values) == "not reached (−0.150)"
+    assert verdict_of(number(paper=1.15), values) == "reached"
+    assert verdict_of(number(paper=0.5), values) == "exceeded (+0.700)"
 
 
 def test_where_less_is_better_more_is_not_reached():

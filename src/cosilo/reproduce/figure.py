@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, look
 from cosilo.reproduce.about import Number, Reproduces
 from cosilo.reproduce.verdict import Values, judge_number
+from cosilo.reproduce.words import PERCENT, unit
 
 _COLOURS = (BLUE, ORANGE, "#3d8b57", "#7b4fa3")
 
@@ -54,27 +56,41 @@ def _lines(about: Reproduces, numbers: Sequence[Number], values: Values, at_pape
 
 
 def _dots(numbers: Sequence[Number], sizes: dict[str, Values]) -> Figure:
-    picture = Figure(figsize=(640 / 72, (70 + 26 * len(numbers)) / 72), layout="constrained")
-    axes = picture.subplots()
-    places = range(len(numbers))[::-1]
-    for shift, (size, values) in enumerate(sizes.items()):
-        found = [
-            (y - 0.16 * shift, judge_number(n, values).average) for y, n in zip(places, numbers, strict=True)
+    """One panel for each unit."""
+    panels: dict[str, list[Number]] = {}
+    for number in numbers:
+        panels.setdefault(unit(number), []).append(number)
+    heights = [len(mine) + 1 for mine in panels.values()]
+    picture = Figure(figsize=(640 / 72, (30 + 26 * sum(heights)) / 72), layout="constrained")
+    rows = picture.subplots(len(panels), height_ratios=heights, squeeze=False)[:, 0]
+    for axes, (what, mine) in zip(rows, panels.items(), strict=True):
+        places = range(len(mine))[::-1]
+        for shift, (size, values) in enumerate(sizes.items()):
+            found = [
+                (y - 0.16 * shift, judge_number(n, values).average) for y, n in zip(places, mine, strict=True)
+            ]
+            there = [(y, average) for y, average in found if average is not None]
+            axes.errorbar(
+                [average.mean for _, average in there],
+                [y for y, _ in there],
+                xerr=[average.std or 0.0 for _, average in there],
+                fmt="o",
+                color=_COLOURS[shift],
+                capsize=3,
+                label=f"ours, {size} size",
+            )
+        paper = [
+            (y, number.paper) for y, number in zip(places, mine, strict=True) if number.paper is not None
         ]
-        there = [(y, average) for y, average in found if average is not None]
-        axes.errorbar(
-            [average.mean for _, average in there],
-            [y for y, _ in there],
-            xerr=[average.std or 0.0 for _, average in there],
-            fmt="o",
-            color=_COLOURS[shift],
-            capsize=3,
-            label=f"ours, {size} size",
+        axes.scatter(
+            [x for _, x in paper], [y for y, _ in paper], marker="|", s=160, color=INK, label="paper"
         )
-    paper = [(y, number.paper) for y, number in zip(places, numbers, strict=True) if number.paper is not None]
-    axes.scatter([x for _, x in paper], [y for y, _ in paper], marker="|", s=160, color=INK, label="paper")
-    axes.set_yticks(list(places), [number.text for number in numbers])
-    axes.set_ylim(-0.6, len(numbers) - 0.4)
-    axes.grid(axis="x", color=LINE)
-    axes.legend(frameon=False, labelcolor=SOFT, loc="upper center", bbox_to_anchor=(0.4, -0.08), ncols=3)
+        axes.set_yticks(list(places), [number.text for number in mine])
+        axes.set_ylim(-0.6, len(mine) - 0.4)
+        axes.set_xlabel("" if what == PERCENT else what)
+        axes.grid(axis="x", color=LINE)
+        if what == PERCENT:
+            axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+    marks, labels = rows[0].get_legend_handles_labels()
+    picture.legend(marks, labels, frameon=False, labelcolor=SOFT, loc="outside lower center", ncols=3)
     return picture

@@ -4,7 +4,19 @@ from cosilo.report.averages import Average
 from cosilo.reproduce.about import Number, Place, Reproduces
 from cosilo.reproduce.verdict import Values, judge_claim, judge_number
 
-_PERCENT = {"accuracy", "local", "share", "joint", "labelling"}
+PERCENT = "share"
+_UNITS = {
+    **dict.fromkeys(("accuracy", "local", "share", "joint", "labelling"), PERCENT),
+    "relative": "ratio",
+    "elected": "labels",
+    "rounds_to": "rounds",
+    "seconds_to": "simulated seconds",
+}
+
+
+def unit(number: Number) -> str:
+    """What a number is counted in."""
+    return "ratio" if number.over is not None else _UNITS[Place.read(number.of).measure]
 
 
 def shown(number: Number, value: float) -> str:
@@ -13,39 +25,35 @@ def shown(number: Number, value: float) -> str:
     >>> shown(Number(text="", of="a.b.accuracy"), 0.8537), shown(Number(text="", of="a.b.relative"), 1.356)
     ('85.4 %', '1.356')
     """
-    unit = " %" if _is_percent(number) else ""
-    return _form(number, value) + unit
+    return _form(number, value) + (" %" if unit(number) == PERCENT else "")
 
 
 def shown_average(number: Number, found: Average | None) -> str:
     """Mean ± spread with its unit, or a dash."""
     if found is None:
         return "–"
-    unit = " %" if _is_percent(number) else ""
     spread = "" if found.std is None else f" ± {_form(number, found.std)}"
-    return _form(number, found.mean) + spread + unit
-
-
-def _is_percent(number: Number) -> bool:
-    return number.over is None and Place.read(number.of).measure in _PERCENT
+    return _form(number, found.mean) + spread + (" %" if unit(number) == PERCENT else "")
 
 
 def _form(number: Number, value: float) -> str:
-    if _is_percent(number):
+    if unit(number) == PERCENT:
         return f"{100 * value:.1f}"
-    if number.over is not None or Place.read(number.of).measure == "relative":
+    if unit(number) == "ratio":
         return f"{value:.3f}"
     return f"{value:,.1f}"
 
 
 def verdict_of(number: Number, values: Values) -> str:
-    """Reached, not reached, or nothing if the paper gives no number."""
+    """Reached, exceeded by more than the spread, not reached; nothing if the paper gives no number."""
     found = judge_number(number, values)
     if found.reached is None or found.average is None or number.paper is None:
         return ""
-    if found.reached:
-        return "reached"
-    return f"not reached ({_signed(number, found.average.mean - number.paper)})"
+    gap = found.average.mean - number.paper
+    if not found.reached:
+        return f"not reached ({_signed(number, gap)})"
+    exceeded = abs(gap) > (found.average.std or 0.0) and found.average.std is not None
+    return f"exceeded ({_signed(number, gap)})" if exceeded else "reached"
 
 
 def _signed(number: Number, value: float) -> str:
