@@ -1,11 +1,12 @@
 """`cosilo reproduce`: run a paper's table or figure, and say what came of it."""
 
-import _thread
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -94,23 +95,23 @@ def _reproduce_each(
 
 @contextmanager
 def _at_most(hours: float | None) -> Iterator[threading.Event]:
-    """Interrupt the main thread when time is over, as Ctrl-C does."""
+    """Interrupt the run when time is over, as Ctrl-C does; a job in the background may not heed Ctrl-C."""
     over = threading.Event()
-
-    def stop() -> None:
-        over.set()
-        _thread.interrupt_main()
-
     if hours is None:
         yield over
         return
-    timer = threading.Timer(hours * 3600, stop)
-    timer.daemon = True
-    timer.start()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        over.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, hours * 3600)
     try:
         yield over
     finally:
-        timer.cancel()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def show(one: Reproduction, record: Record) -> None:
