@@ -148,3 +148,13 @@ def test_list_shows_verdicts_and_a_mistake_is_one_line(folder):
         assert done.returncode == 2
         assert done.stderr.startswith(line)
         assert done.stderr.count("\n") == 1
+
+
+def test_a_learner_that_nobody_has_is_found_before_anything_is_run(folder):
+    recipe = (folder / "mine.toml").read_text().replace("@DecisionTreeClassifier", "@Forest")
+    (folder / "mine.toml").write_text(recipe)
+    done = cosilo("reproduce", "mine.toml", cwd=folder, check=False)
+    assert done.returncode == 2
+    where = "'loose.cofed.relative@Forest'"
+    assert done.stderr == f"error: mine.toml: reproduces: no silo and no learner 'Forest' in {where}\n"
+    assert not (folder / "reproductions").exists()

@@ -12,7 +12,7 @@ from cosilo.plan import Plan
 from cosilo.report.summary import numbers
 from cosilo.reproduce.about import Size
 from cosilo.reproduce.library import Reproduction
-from cosilo.reproduce.measures import measure
+from cosilo.reproduce.measures import measure, strangers
 from cosilo.reproduce.record import Record, commit, machine, write_record
 
 #: The file of a record in the folder of its reproduction.
@@ -34,7 +34,7 @@ def reproduce(
     """Run what is not finished, and keep the record; everything is checked before anything is run."""
     folder = place(parent, one.name, size)
     plans = one.plans(size, seeds, folder)
-    _check(plans, folder)
+    _check(one, plans, folder)
     found: dict[str, Comparison] = {}
     for case, plan in plans.items():
         before = f"{one.name}, {case}: " if len(plans) > 1 else f"{one.name}: "
@@ -62,11 +62,13 @@ def reproduce(
     return record
 
 
-def _check(plans: Mapping[str, Plan], folder: Path) -> None:
+def _check(one: Reproduction, plans: Mapping[str, Plan], folder: Path) -> None:
     problems = []
     for case, plan in plans.items():
         try:
             check(plan, folder / case)
+            names = [silo.name for silo in plan.members(plan.seeds[0])[0]]
+            problems += strangers(plan, names, one.about)
         except CosiloError as error:
             problems += str(error).splitlines()
     if problems:

@@ -85,7 +85,19 @@ def _of_some(run: Run, what: Measure, silos: list[str]) -> float | None:
 
 def members(plan: Plan, run: Run, whom: str) -> list[str]:
     """The silo of that name, those of that name with a number, or those whose learner is called so."""
-    names: list[str] = list(run.about["silos"])
+    return _chosen(plan, list(run.about["silos"]), whom)
+
+
+def strangers(plan: Plan, names: list[str], about: Reproduces) -> list[str]:
+    """One line for each place whose silos or learners are not there."""
+    places = [(path, Place.read(path).whom) for path in about.paths]
+    odd = {path: whom for path, whom in places if whom is not None and not _chosen(plan, names, whom)}
+    return [
+        f"{plan.source.name}: reproduces: no silo and no learner {who!r} in {at!r}" for at, who in odd.items()
+    ]
+
+
+def _chosen(plan: Plan, names: list[str], whom: str) -> list[str]:
     named = [name for name in names if name == whom or re.fullmatch(rf"{re.escape(whom)}-\d+", name)]
     if named or plan.settings.simulation is None:
         return named
