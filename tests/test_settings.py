@@ -543,6 +543,8 @@ def test_simulated_targets(folder, split):
     assert len([row for row in federation.pool if row.tobytes() in taken]) <= 2
     again = make(folder, f"{SIMULATION}split = {split}").silos
     assert [s.data.fingerprint() for s in again] == [s.data.fingerprint() for s in federation.silos]
+    hidden = make(folder, f"{SIMULATION}hidden_targets = true\nsplit = {split}").silos
+    assert all(len(s.data.train[1]) == len(s.data.own[1]) and s.among == s.task for s in hidden)
 
 
 @pytest.mark.parametrize(
@@ -560,6 +562,10 @@ def test_simulated_targets(folder, split):
         (
             '{ use = "normal", silos = 4 }\ntasks = "all"',
             'recipe.toml: simulation: wants tasks = "own" with the split normal, which sets what is wanted',
+        ),
+        (
+            '{ use = "iid", silos = 4 }\nhidden_targets = true',
+            "recipe.toml: simulation: wants a split with targets, subset or normal, to hide them; got iid",
         ),
     ],
 )

@@ -153,6 +153,7 @@ def test_the_fingerprint_covers_all_of_it():
         Target(X[:2], y, more[:0]),
         Target(X[:2], y, more, ["c"] * 20),
         Target(X[:2], y, more, ["d"] * 20),
+        Target(X[:2], y, more, hidden=True),
     ]
     prints = [Silo("a", X, Y, GaussianNB(), target=v).data.fingerprint() for v in variants]
     assert len({plain, *prints}) == 1 + len(variants)
@@ -198,6 +199,19 @@ def test_it_predicts_among_the_target_classes_for_its_owner_by_hand():
     # 1 of 2; 3 of 5; 4 of 8; nothing is known, so one of two; 9 of 10.
     assert labels["confidence"].tolist() == pytest.approx([0.5, 0.6, 0.5, 0.5, 0.9])
     assert labels["speakers"].tolist() == [""] * 5
+
+
+def test_a_hidden_target_is_not_learnt_and_not_told():
+    (points, y), (more, real) = digits([3, 4], 700, 8), digits([3, 4], 900, 40)
+    one = aiming("a", [0, 1, 3], [3, 4], GaussianNB(), target=Target(points, y, more, real, hidden=True))
+    assert one.wanted.classes == ("3", "4")
+    assert one.data.train is one.data.own
+    one.fit("local")
+    test, labels = digits([3, 4], 1200, 60)
+    alone = GaussianNB().fit(*digits([0, 1, 3], 0, 60)).predict(test)  # has never seen a 4
+    assert one.predict(test).tolist() == alone.astype(str).tolist()
+    assert one.scores["local"] == (np.mean(alone == labels), 60)
+    assert set(one.target_labels()["label"]) > {"3"}
 
 
 def test_it_votes_and_validates_in_its_whole_task():

@@ -45,7 +45,8 @@ class PrivateData:
         if target is not None:
             self.target = self._checked(target)
             labelled = self.target.labelled
-            self.all = join(self.own[0], labelled[0]), np.concatenate([self.own[1], labelled[1]])
+            if not target.hidden:
+                self.all = join(self.own[0], labelled[0]), np.concatenate([self.own[1], labelled[1]])
         self.train = self.all
         self.test: Examples | None = None
         self._test_fraction: float | None = None
@@ -89,7 +90,7 @@ class PrivateData:
         if target.truth is not None:
             truth = self._examples(unlabelled, target.truth, "truth of the target")[1]
             self._of_target(truth, labelled[1], "truth of the target")
-        return TargetData(labelled, unlabelled, truth if len(unlabelled) else None)
+        return TargetData(labelled, unlabelled, truth if len(unlabelled) else None, target.hidden)
 
     def _of_target(self, y: Codes, labelled: Codes, what: str) -> None:
         """Raise if labels that judge a silo with a target are not of target classes."""
@@ -121,7 +122,8 @@ class PrivateData:
         target = []
         if self.target is not None:
             parts.append(self.target.labelled)
-            target = ["target", fingerprint(self.target.unlabelled, self.target.truth)]
+            kind = "hidden" if self.target.hidden else "target"
+            target = [kind, fingerprint(self.target.unlabelled, self.target.truth)]
         return "-".join([*(fingerprint(X) + fingerprint(y[:, np.newaxis]) for X, y in parts), *target])
 
     @property

@@ -142,6 +142,7 @@ class SimulationSettings(Strict):
     test: Annotated[int, Field(ge=1)] | None = None  # so many test instances each, different ones if it goes
     names: list[str] | None = None
     institutions: Annotated[int, Field(ge=1)] | None = None  # the silos are dealt to so many, in order
+    hidden_targets: bool = False  # what silos want is unknown to methods that are not made for it
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
 
@@ -149,6 +150,8 @@ class SimulationSettings(Strict):
     def _targets_have_tasks(self) -> "SimulationSettings":
         if self.tasks == "all" and self.split.use in ("subset", "normal"):
             raise ValueError(f'tasks = "own" with the split {self.split.use}, which sets what is wanted')
+        if self.hidden_targets and self.split.use not in ("subset", "normal"):
+            raise ValueError(f"a split with targets, subset or normal, to hide them; got {self.split.use}")
         return self
 
 

@@ -74,8 +74,10 @@ class Silo(Participant):
         # A network has an output for every class of its task; most other learners fail on one class.
         least = 1 if self.learner.has_weights and target is None else 2
         self.data = PrivateData(self._where, self.task, X, y, test, validation, target, least)
-        #: The classes that it predicts and is judged on: those of its target if it has one, else its task.
+        #: The classes that it is judged on: those of its target if it has one, else its task.
         self.wanted = Task(tuple(c for c in self.task.classes if c in wanted)) if wanted else self.task
+        #: The classes that its model chooses among.
+        self.among = self.task if target is not None and target.hidden else self.wanted
         self.pool: Instances | None = None
         self.pool_labels: NDArray[np.str_] | None = None
         self.pool_fingerprint: str | None = None
@@ -222,7 +224,7 @@ class Silo(Participant):
         the joint test set.
         """
         self.changed = True
-        if model is None and stage in self.scores and len(self.wanted) == self.notes.get("outputs"):
+        if model is None and stage in self.scores and len(self.among) == self.notes.get("outputs"):
             self.scores[joint(stage)] = self.scores[stage]  # its own classes are all
         elif self.data.test is not None:
             X, y = self.data.test
@@ -254,7 +256,7 @@ class Silo(Participant):
 
     def _accuracy(self, examples: Examples) -> float:
         X, y = examples
-        return float(np.mean(predicting.predict(self, X, self.wanted) == y))
+        return float(np.mean(predicting.predict(self, X, self.among) == y))
 
     def keep_labels(
         self, codes: Codes, confidence: NDArray[np.floating[Any]], speakers: list[str] | None = None
@@ -297,7 +299,7 @@ class Silo(Participant):
     def predict(self, X: Any) -> NDArray[np.str_]:
         """Class names for new instances, by the silo's model."""
         instances = as_instances(X, f"{self._where}, new instances")
-        return self.task.decode(predicting.predict(self, instances, self.wanted))
+        return self.task.decode(predicting.predict(self, instances, self.among))
 
     def target_labels(self) -> pd.DataFrame:
         """What its unlabelled target points are, in their order: label, confidence, and who spoke.

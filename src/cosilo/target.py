@@ -28,6 +28,9 @@ class Target:
     The target classes are those of `y`; most of them are not in the silo's training data. `truth` is what the
     unlabelled points really are: nothing learns from it, it only says how good the labels are.
 
+    Methods that know nothing of targets train on the labelled points too, and choose among their classes. With
+    `hidden` they do neither: so the baselines of DoFed-SPP's paper seem to have been run.
+
     >>> target = Target(np.eye(2), ["lynx", "wolf"], unlabelled=np.ones((3, 2)))
     >>> wanted_classes(target, "silo 'a'")
     ('lynx', 'wolf')
@@ -37,6 +40,7 @@ class Target:
     y: Any
     unlabelled: Any
     truth: Any = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,7 @@ class TargetData:
     labelled: tuple[Instances, Codes]
     unlabelled: Instances
     truth: Codes | None
+    hidden: bool
 
 
 def wanted_classes(target: Target, where: str) -> tuple[str, ...]:
@@ -126,7 +131,7 @@ class TargetLabels:
         if target is None or len(target.unlabelled) == 0:
             return None
         if _SPEAKERS not in silo.notes:
-            self._write(*predict_surely(silo, target.unlabelled, silo.wanted))
+            self._write(*predict_surely(silo, target.unlabelled, silo.among))
         if target.truth is None:
             return None
         codes = self._read()["codes"]

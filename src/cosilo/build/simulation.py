@@ -51,7 +51,9 @@ def simulate(
         if isinstance(split, data.TargetSplit):
             labelled, unlabelled = used[split.labelled[place]], used[split.unlabelled[place]]
             taken += [labelled, unlabelled]
-            target = Target(*_named(train, labelled), *_named(train, unlabelled))
+            target = Target(
+                *_named(train, labelled), *_named(train, unlabelled), hidden=settings.hidden_targets
+            )
             judged_on = split.targets[place]
         X, y = _named(train, part)
         learner = settings.learners[place % len(settings.learners)]
