@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import Silo
 from cosilo.errors import ConfigError, DataError, LearnerError
+from cosilo.learners import Network, Recipe, zoo
 
 X, Y = np.arange(40.0).reshape(20, 2), np.array(list("ab" * 10))
 
@@ -123,6 +124,29 @@ def test_validation_data_is_the_same_every_time_and_holds_no_pseudo_label():
     assert len(first) == 16
     assert second - first == {tuple(X[3] + 1000)}
     assert one.validation_accuracy() == 0.5
+
+
+def test_a_network_that_stops_early_looks_at_a_part_of_the_pseudo_labels_too(monkeypatch):
+    one = silo(learner=Network(zoo.mlp, Recipe(epochs=2, patience=1)), test=None, pool=X + 1000)
+    seen = []
+    fit = one.learner.fit
+
+    def spy(data, y, **options):
+        held = options["validation"]
+        seen.append([set(map(tuple, part)) for part in (data, held[0])])
+        assert len(held[0]) == len(held[1])
+        fit(data, y, **options)
+
+    monkeypatch.setattr(one.learner, "fit", spy)
+    one.fit("local")
+    index, label = np.arange(15), np.arange(15) % 2
+    one.fit("federated", pseudo=one.pool_examples(index, label), update=True)
+    (kept, held), (more, watched) = seen
+    assert (len(kept), len(held), len(more), len(watched)) == (16, 4, 16 + 12, 4 + 3)  # a fifth of each class
+    assert kept < more
+    assert held < watched
+    assert not more & watched
+    assert (more | watched) - kept - held == set(map(tuple, X[:15] + 1000))
 
 
 def test_without_test_data_there_is_no_score():

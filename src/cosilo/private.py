@@ -46,7 +46,7 @@ class PrivateData:
             self.target = self._checked(target)
             labelled = self.target.labelled
             if not target.hidden:
-                self.all = join(self.own[0], labelled[0]), np.concatenate([self.own[1], labelled[1]])
+                self.all = joined(self.own, labelled)
         self.train = self.all
         self.test: Examples | None = None
         self._test_fraction: float | None = None
@@ -141,13 +141,18 @@ class PrivateData:
 
     def validation(self) -> tuple[Examples, Examples]:
         """Validation data and the rest of the training data: the same parts every time."""
-        held, kept = hold_out(self.train[1], self._validation_fraction, seed=0)
-        if len(held) == 0:
+        held, kept = self.parted(self.train)
+        if len(held[1]) == 0:
             raise DataError(
                 f"{self._where}: {len(self.train[1])} training instances are too few to hold out "
                 f"{self._validation_fraction:.0%} for validation; give it more data or a larger fraction"
             )
-        return _part(self.train, held), _part(self.train, kept)
+        return held, kept
+
+    def parted(self, examples: Examples) -> tuple[Examples, Examples]:
+        """A part of some examples that is held out of training as validation data is, and the rest."""
+        held, kept = hold_out(examples[1], self._validation_fraction, seed=0)
+        return _part(examples, held), _part(examples, kept)
 
 
 def hold_out(y: Codes, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -164,6 +169,11 @@ def hold_out(y: Codes, fraction: float, seed: int) -> tuple[NDArray[np.int64], N
         held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
     out = np.sort(np.concatenate(held))
     return out, np.setdiff1d(np.arange(len(y)), out)
+
+
+def joined(one: Examples, other: Examples) -> Examples:
+    """The examples of both."""
+    return join(one[0], other[0]), np.concatenate([one[1], other[1]])
 
 
 def _part(examples: Examples, index: NDArray[np.int64]) -> Examples:

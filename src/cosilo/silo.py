@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from cosilo import predicting
 from cosilo.errors import ConfigError, DataError
-from cosilo.instances import Instances, as_instances, fingerprint, join, take
+from cosilo.instances import Instances, as_instances, fingerprint, take
 from cosilo.learners import Learner, as_learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.message import Message
 from cosilo.participant import Participant
 from cosilo.pool_labels import as_pool_labels
-from cosilo.private import Examples, PrivateData, Test
+from cosilo.private import Examples, PrivateData, Test, joined
 from cosilo.shared_network import SharedNetwork
 from cosilo.target import Target, TargetLabels, wanted_classes
 from cosilo.task import Task, class_names, in_order
@@ -176,9 +176,10 @@ class Silo(Participant):
 
         `epochs` is for networks, instead of their recipe's.
 
-        A part of the training data is held out when `validate` asks for it or the learner wants it; it is
-        the same part every time, and never holds a pseudo-label. With `on_test` a learner that stops early
-        looks at the test data instead, which no honest result does.
+        A part of the training data is held out when `validate` asks for it or the learner wants it, the same
+        part every time. A learner that stops early has as large a part of `pseudo` held out too: its own data
+        alone cannot tell what pseudo-labels teach about the rest of the world. With `on_test` it looks at the
+        test data instead, which no honest result does.
         """
         validation, (X, y) = None, self.data.train
         if validate or (self.learner.wants_validation and not on_test):
@@ -186,7 +187,10 @@ class Silo(Participant):
         if on_test:
             validation = self.data.test
         if pseudo is not None:
-            X, y = join(X, pseudo[0]), np.concatenate([y, pseudo[1]])
+            if self.learner.wants_validation and validation is not None and not on_test:
+                held, pseudo = self.data.parted(pseudo)
+                validation = joined(validation, held)
+            X, y = joined((X, y), pseudo)
         self.changed = True
         self.network.narrow()
         learner: Any = self.learner

@@ -13,8 +13,9 @@ Deviations from the paper:
   benchmarks/class_weights.py). The authors weigh classes for networks only; here every learner
   that takes sample weights sees its own proportions (`class_weights`).
 - `weights="accuracy"` uses a validation split of each silo's training data, never its test data.
-- When networks stop is chosen on such a split too. The authors' code chooses on test data; `selection="test"`
-  does that, to show what it yields, and the report says so.
+- When networks stop is chosen on such a split too, in update training of D_i ∪ R_i: non-IID, the silo's own
+  instances alone would call a model worse that has learnt what others know. The authors' code chooses on test
+  data; `selection="test"` does that, to show what it yields, and the report says so.
 """
 
 from collections.abc import Mapping
