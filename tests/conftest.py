@@ -1,6 +1,7 @@
 """What many tests need: a small real federation, and learners that know nothing of scikit-learn."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import Federation, Silo
+from cosilo.cli import main
 
 # No test fails because the machine was busy: Hypothesis looks at results, not at the clock.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -74,3 +76,18 @@ def real_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("COSILO_DATA does not point at a folder with the real datasets")
     return Path(folder)
+
+
+@pytest.fixture
+def cosilo(monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in this process, as a person types it; gives exit code, output and errors."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["cosilo", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        output = capsys.readouterr()
+        return int(stop.value.code or 0), output.out, output.err
+
+    return run

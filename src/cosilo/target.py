@@ -28,8 +28,8 @@ class Target:
     The target classes are those of `y`; most of them are not in the silo's training data. `truth` is what the
     unlabelled points really are: nothing learns from it, it only says how good the labels are.
 
-    Methods that know nothing of targets train on the labelled points too, and choose among their classes. With
-    `hidden` they do neither: so the baselines of DoFed-SPP's paper seem to have been run.
+    Methods that know nothing of targets train on the labelled points too, and choose among their classes.
+    With `hidden` they do neither: so the baselines of DoFed-SPP's paper seem to have been run.
 
     >>> target = Target(np.eye(2), ["lynx", "wolf"], unlabelled=np.ones((3, 2)))
     >>> wanted_classes(target, "silo 'a'")

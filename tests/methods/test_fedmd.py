@@ -10,7 +10,6 @@ from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Federation, FedMD, Run, Silo
-from cosilo.cli import main
 from cosilo.errors import DataError, LearnerError, RunError
 
 torch = pytest.importorskip("torch")
@@ -456,21 +455,12 @@ learner = { use = "mlp", hidden = [16] }
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
+def command(tmp_path, monkeypatch, cosilo):
     np.savez(tmp_path / "north.npz", x=part([0, 1], 0, 40)[0], y=part([0, 1], 0, 40)[1])
     np.savez(tmp_path / "pool.npz", x=POOL[0], y=POOL[1])
     (tmp_path / "recipe.toml").write_text(TOML)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cosilo", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        output = capsys.readouterr()
-        return int(stop.value.code or 0), output.out, output.err
-
-    return run
+    return cosilo
 
 
 def test_check_says_what_to_set_and_whether_the_pool_is_labelled(command):

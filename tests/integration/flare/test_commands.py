@@ -13,26 +13,10 @@ from pathlib import Path
 import pytest
 
 from cosilo import Run
-from cosilo.cli import main
 
 pytest.importorskip("nvflare")
 
 COSILO = str(Path(sys.executable).with_name("cosilo"))
-
-
-@pytest.fixture
-def cosilo(monkeypatch, capsys):
-    """Run a command in this process; gives exit code, output and errors."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cosilo", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        output = capsys.readouterr()
-        return int(stop.value.code or 0), output.out, output.err
-
-    return run
 
 
 @pytest.fixture
