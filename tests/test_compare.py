@@ -66,6 +66,9 @@ def test_one_method_with_several_sets_of_parameters():
     again = plan_of("slow", compare={**tables, "slow": {"use": "fedavg"}})
     with pytest.raises(RunError, match=r"x: is a comparison with slow\.use = 'fedprox', now it is 'fedavg'"):
         grown(Path("x"), plan, again)
+    gone = plan_of("fedprox", compare={"fedprox": {"mu": 2}, "slow": tables["slow"]})
+    with pytest.raises(RunError, match=r"x: is a comparison with 'fast-1', and .* no \[compare\.fast-1\]"):
+        grown(Path("x"), plan, gone)
 
 
 def test_a_method_named_twice_is_compared_once():

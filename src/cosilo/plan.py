@@ -198,6 +198,12 @@ def read_plan(folder: Path) -> Plan:
 
 def grown(folder: Path, old: Plan, new: Plan) -> Plan:
     """Both plans in one: of the same recipe, and with the same parameters for each method as before."""
+    for name in old.methods:
+        if name not in METHODS and name not in new.settings.compare:
+            raise RunError(
+                f"{folder}: is a comparison with {name!r}, and {new.source.name} has no [compare.{name}] any "
+                "more; choose another directory or delete this one"
+            )
     methods = tuple(dict.fromkeys([*old.methods, *new.methods]))
     both = replace(new, methods=methods, seeds=tuple(sorted({*old.seeds, *new.seeds})))
     now = both.make_methods()
