@@ -35,6 +35,7 @@ def draw(about: Reproduces, sizes: dict[str, Values]) -> str:
 def _lines(about: Reproduces, numbers: Sequence[Number], values: Values, at_papers: bool) -> Figure:
     picture = Figure(figsize=(520 / 72, 300 / 72), layout="constrained")
     axes = picture.subplots()
+    at: set[float] = set()
     for place, label in enumerate(dict.fromkeys(number.line or "" for number in numbers)):
         mine = [number for number in numbers if (number.line or "") == label]
         found = [
@@ -46,10 +47,13 @@ def _lines(about: Reproduces, numbers: Sequence[Number], values: Values, at_pape
         spread = [average.std or 0.0 for _, average in there]
         colour = _COLOURS[place % len(_COLOURS)]
         axes.errorbar(x, y, spread, color=colour, marker="o", markersize=5, capsize=3, label=label)
-    largest = max(number.x or 0.0 for number in numbers)
-    if largest > 100:
+        at |= set(x)
+    if max(at, default=0.0) > 100:
         axes.set_xscale("log")
+        axes.minorticks_off()
+    axes.set_xticks(sorted(at), [f"{x:,g}" for x in sorted(at)])
     axes.set_xlabel(about.axis or "")
+    axes.set_ylabel(numbers[0].text.partition(",")[0])
     axes.grid(axis="y")
     axes.legend(frameon=False)
     return picture
