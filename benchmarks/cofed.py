@@ -1,6 +1,6 @@
 """Where CoFED's time goes: `python benchmarks/cofed.py`, under five minutes.
 
-Six silos of `recipes/cofed_cifar.toml`, non-IID, with 3,000 pool images. Time by phase, with two workers as
+Six silos of `recipes/cofed_cifar.toml`, non-IID, with 1,500 pool images. Time by phase, with two workers as
 users run it. Then in one process, where every second inside a learner (training, labelling, judging) can be
 told from what the federation adds: reading data, votes, messages, records. And how fast the pool is labelled,
 against one forward pass of the same networks over the whole pool at once; labels must be the same but for a
@@ -24,7 +24,7 @@ from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import shown
 
 RECIPE = Path(settings.__file__).with_name("recipes") / "cofed_cifar.toml"
-CHANGES = ["simulation.split.subclasses=[1, 2]", "simulation.split.silos=6", "pool.size=3000"]
+CHANGES = ["simulation.split.subclasses=[1, 2]", "simulation.split.silos=6", "pool.size=1500"]
 PHASES = {"train": "local training", "label": "labelling", "update": "update training"}
 #: What a learner does for a silo.
 LEARNER = ("fit", "predict", "predict_proba")
