@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosilo.averaging import Weights
 from cosilo.errors import DataError
 from cosilo.instances import Instances, join
-from cosilo.similarity import distance, elect, ratios
+from cosilo.similarity import FLOOR, distance, elect, ratios
 from cosilo.target import TargetData
 
 if TYPE_CHECKING:
@@ -83,16 +83,24 @@ class Reciprocal:
         silo.notes["losses"], silo.notes["distances"] = losses, distances
         silo.changed = True
 
-    def ratios(self, own_loss: float, g1: float, g2: float) -> NDArray[np.float64]:
-        """Eq. 19 for all models that were ever looked at."""
+    def ratios(self, own_loss: float, silos: list[str], g1: float, g2: float) -> NDArray[np.float64]:
+        """Eq. 19 for all models that were ever looked at.
+
+        The silo's own model is near because it has hardly moved since the last round, which tells nothing of
+        its use: the floor of a distance is that of the nearest model of another silo.
+        """
         silo = self._silo
+        distances: Any = self._note("distances")
+        others = np.delete(distances, silos.index(silo.name))
+        nearest = np.min(others[~np.isnan(others)], initial=np.inf)
         found = ratios(
             own_loss,
             self._note("losses"),
-            self._note("distances"),
+            distances,
             rate=self._network.recipe.lr,
             g1=g1,
             g2=g2,
+            floor=max(float(nearest), FLOOR) if np.isfinite(nearest) else FLOOR,
             before=silo.notes.get("ratios"),  # type: ignore[arg-type]
         )
         silo.notes["ratios"] = found

@@ -16,6 +16,9 @@ from cosilo.errors import ConfigError, DataError
 
 Floats = NDArray[np.float64]
 
+#: The least distance of two models: eq. 19 divides by it.
+FLOOR = 1e-6
+
 # Values of all models that are centred and multiplied at once: 8 MB of float64, however long a model is.
 BLOCK = 1 << 20
 
@@ -28,7 +31,7 @@ def ratios(
     rate: float,
     g1: float = 0.0,
     g2: float = 0.0,
-    floor: float = 1e-6,
+    floor: float = FLOOR,
     before: ArrayLike | None = None,
 ) -> Floats:
     """The similarity ratios of one silo n, one for each model i (eq. 19 of DoFed-SPP); they add up to 1.

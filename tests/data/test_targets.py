@@ -163,6 +163,20 @@ class TestNormal:
         short = [np.bincount(y[part]).tolist() for part in split.parts]
         assert {count for counts in short for count in counts} == {0, 300, 500}
 
+    def test_what_a_silo_wants_another_one_trains_on(self):
+        y, again = labels([40] * 14), 0
+        for seed in range(200):
+            split = normal(y, 8, (2, 10), 5, 2, 3, seed=seed)
+            for silo, target in enumerate(split.targets):
+                others = {code for other, task in enumerate(split.tasks) if other != silo for code in task}
+                assert set(target) <= others
+            again += not same(split, first_draw(y, seed))
+        assert again > 10  # it does not come by itself
+
+    def test_a_silo_alone_gets_what_it_wants_all_the_same(self):
+        y = labels([40] * 6)
+        check(normal(y, 1, (2, 4), 5, 2, 3), y, 5, 2, 3)
+
     def test_another_seed_is_another_split(self):
         y = labels([40] * 6)
         assert not same(normal(y, 4, (2, 4), 5, 2, 3, seed=1), normal(y, 4, (2, 4), 5, 2, 3, seed=2))
@@ -190,6 +204,13 @@ class TestNormal:
             }
             with pytest.raises(DataError, match=words):
                 normal(y, **options)
+
+
+def first_draw(y: np.ndarray, seed: int) -> TargetSplit:
+    """The split if classes were drawn once only."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cosilo.data.targets.TRIES", 1)
+        return normal(y, 8, (2, 10), 5, 2, 3, seed=seed)
 
 
 def check_sharing(split: TargetSplit, y: np.ndarray, per_class: int, wanted: int) -> None:

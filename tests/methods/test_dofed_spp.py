@@ -111,6 +111,21 @@ def test_labels_by_hand():
     assert Reciprocal(silo).label(models, names) == 0.0  # nothing changed
 
 
+def test_its_own_model_is_no_nearer_than_the_nearest_other():
+    silo = silos()[1]
+    names = [f"silo-{place}" for place in range(4)]
+    # γ·G₂ = 0.05 · 4 = 0.2, so that gains are 0.05 · (1 − 1) + 0.2 = 0.2 for each model that was looked at.
+    silo.notes["losses"] = np.array([1.0, 1.0, 1.0, np.nan])
+    silo.notes["distances"] = np.array([8.0, 0.01, 4.0, np.nan])
+    # Divided by 8, 4 instead of 0.01, and 4: 0.025, 0.05, 0.05.
+    found = Reciprocal(silo).ratios(1.0, names, g1=0.0, g2=4.0)
+    assert found == pytest.approx([0.2, 0.4, 0.4, 0.0])
+    # Alone there is no other: its own model gets all.
+    silo.notes["distances"] = np.array([np.nan, 0.0, np.nan, np.nan])
+    silo.notes["losses"] = np.array([np.nan, 1.0, np.nan, np.nan])
+    assert Reciprocal(silo).ratios(1.0, names, g1=0.0, g2=4.0).tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
 def test_who_gets_which_models():
     row = np.array([0.0, 0.2, 0.5, 0.3])
     names = list("abcd")

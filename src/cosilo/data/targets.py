@@ -7,6 +7,7 @@ has not, its instances are dealt round and round, so that all are used about equ
 an instance twice.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,9 @@ from cosilo.errors import DataError
 
 Index = NDArray[np.int64]
 Classes = tuple[int, ...]
+
+#: How often NORMAL draws classes anew for want of a silo that knows what another one wants.
+TRIES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +96,10 @@ def normal(
 ) -> TargetSplit:
     """Draw random numbers (`classes`: least, most) of training classes and of target classes for each silo.
 
-    The two may overlap; if they are the same, both are drawn again. Numbers are instances of each class. A
-    class that a silo both trains on and wants, and that has too few instances for both, gives the target its
-    number and the training data the rest.
+    The two may overlap; if they are the same, both are drawn again. As long as a silo wants a class that no
+    other one trains on, all are drawn again, up to 100 times (few silos may have no way out). Numbers are
+    instances of each class. A class that a silo both trains on and wants, and that has too few instances for
+    both, gives the target its number and the training data the rest.
 
     >>> from cosilo.data import load
     >>> split = normal(load("digits").y, silos=4, classes=(2, 4), per_class=30, labelled=5, unlabelled=20)
@@ -112,15 +117,30 @@ def normal(
             f"{least}: wants a smaller number first"
         )
     rng = np.random.default_rng(seed)
-    tasks: list[Classes] = []
-    targets: list[Classes] = []
-    for _ in range(silos):
-        one = other = _drawn(rng, there, least, most)
-        while one == other:
-            one, other = (_drawn(rng, there, least, most) for _ in range(2))
-        tasks.append(one)
-        targets.append(other)
+    for _ in range(TRIES):
+        pairs = [_different(rng, there, least, most) for _ in range(silos)]
+        tasks, targets = ([pair[kind] for pair in pairs] for kind in range(2))
+        if _others_know(tasks, targets):
+            break
     return _dealt(rng, codes, tasks, targets, per_class, labelled, unlabelled)
+
+
+def _different(
+    rng: np.random.Generator, classes: NDArray[np.int64], least: int, most: int
+) -> tuple[Classes, Classes]:
+    """Training and target classes of one silo, which are not the same."""
+    one = other = _drawn(rng, classes, least, most)
+    while one == other:
+        one, other = (_drawn(rng, classes, least, most) for _ in range(2))
+    return one, other
+
+
+def _others_know(tasks: Sequence[Classes], targets: Sequence[Classes]) -> bool:
+    """Whether every target class is trained on by a silo other than the one that wants it."""
+    users = Counter(code for task in tasks for code in task)
+    return all(
+        users[code] > (code in task) for task, target in zip(tasks, targets, strict=True) for code in target
+    )
 
 
 def _drawn(rng: np.random.Generator, classes: NDArray[np.int64], least: int, most: int) -> Classes:

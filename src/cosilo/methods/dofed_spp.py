@@ -12,8 +12,9 @@ of these for itself (eq. 20) and trains its target model on what came out.
 
 Deviations from the paper, and what it leaves open:
 
-- G₁ and G₂ of eq. 19 are 0 unless given. A distance near 0, that of a silo's own untouched model, gets a
-  small floor. If no ratio of a silo is positive, its last ones are kept.
+- G₁ and G₂ of eq. 19 are 0 unless given. A silo's own model is near because it hardly moved since the last
+  round; the floor ε of a distance is that of the nearest other model, or else it would outvote them all. If
+  no ratio of a silo is positive, its last ones are kept.
 - All reciprocal and target models begin with the same weights.
 - What a silo remembers of a model that it did not get in a round are its loss and its distance.
 - Labels are chosen among the silo's target classes: it has a labelled point of each.
@@ -267,7 +268,7 @@ class DoFedSPP(Method):
         """Phase 0: the similarity ratios of some models, and of those that came before."""
         mine = Reciprocal(silo)
         mine.look_at(unpack(models), silos)
-        return {"ratios": mine.ratios(mine.loss(), self.g1, self.g2)}
+        return {"ratios": mine.ratios(mine.loss(), silos, self.g1, self.g2)}
 
     @step(weights="weights")
     def upload(self, silo: "Silo") -> Message:
@@ -283,7 +284,7 @@ class DoFedSPP(Method):
         mine.train_target(self.target_epochs)
         silo.take_score(stage)
         mine.look_at(given, silos)
-        reply: Message = {"ratios": mine.ratios(loss, self.g1, self.g2), "moved": moved}
+        reply: Message = {"ratios": mine.ratios(loss, silos, self.g1, self.g2), "moved": moved}
         mine.train(mine.weights, self.epochs)
         return reply
 
