@@ -22,6 +22,8 @@ from cosilo.report.soon import Soon, soon
 from cosilo.report.summary import summarise
 from cosilo.report.terminal import table
 from cosilo.report.verdict import notes, verdict
+from cosilo.reproduce.about import Reproduces
+from cosilo.reproduce.measures import measure
 
 VALUES = {
     "simulation": {
@@ -463,6 +465,27 @@ def test_how_soon_an_accuracy_is_reached_that_the_recipe_names(comparison, reade
     goal = soon(summarise(comparison(fedavg=[result((0.2, 0.4), (0.6, 0.8))])))
     assert (goal.accuracy, goal.joint, goal.of("fedavg").rounds) == (0.7, False, Average(2.0, None))
     assert soon(summarise(comparison(cofed=even(0.7)))) is None  # no rounds
+
+
+def test_a_table_reads_the_accuracy_that_all_methods_have(comparison):
+    # Only fedavg has a global model; it gets to 0.9 at once, its silos to 0.6 in the second round.
+    made = comparison(
+        compare={"fedavg": {"rounds": 2}, "dofed_spp": {"rounds": 2}},
+        fedavg=[result((0.4, 0.4), (0.6, 0.6), joint=(0.9, 0.9))],
+        dofed_spp=[result((0.6, 0.6), (0.7, 0.7))],
+    )
+    numbers = [{"text": name, "of": f"all.{name}.rounds_to"} for name in ("fedavg", "dofed_spp")]
+    about = Reproduces.model_validate(
+        {
+            "paper": "DoFed-SPP",
+            "what": "Fig. 3",
+            "shows": "how soon",
+            "methods": ["fedavg", "dofed_spp"],
+            "minutes": {"laptop": 1},
+            "number": numbers,
+        }
+    )
+    assert measure({"all": made}, about) == {"all.fedavg.rounds_to": [2], "all.dofed_spp.rounds_to": [1]}
 
 
 def test_seeds_that_end_at_other_times_are_held_against_each_other_at_one_time():

@@ -71,8 +71,16 @@ def _curve(run: Numbers, joint: bool) -> Sequence[Point]:
 
 
 def _reached(row: Row, wanted: float, joint: bool) -> Soon:
-    rounds, seconds = [], []
-    for run in row.runs:
-        rounds.append(time_to(wanted, [(point.rounds, point.accuracy) for point in _curve(run, joint)]))
-        seconds.append(time_to(wanted, run.joint_time_curve if joint else run.time_curve))
+    rounds = [rounds_to(wanted, joint, run) for run in row.runs]
+    seconds = [seconds_to(wanted, joint, run) for run in row.runs]
     return Soon(average(rounds), average(seconds), sum(one is not None for one in rounds))
+
+
+def rounds_to(wanted: float, joint: bool, run: Numbers) -> float | None:
+    """After how many rounds one run had an accuracy; `joint`: of the global model."""
+    return time_to(wanted, [(point.rounds, point.accuracy) for point in _curve(run, joint)])
+
+
+def seconds_to(wanted: float, joint: bool, run: Numbers) -> float | None:
+    """The same in simulated seconds."""
+    return time_to(wanted, run.joint_time_curve if joint else run.time_curve)

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from cosilo.compare import Comparison
-from cosilo.layers import time_to
 from cosilo.plan import Plan
 from cosilo.report.averages import average
-from cosilo.report.soon import soon
+from cosilo.report.soon import Goal, rounds_to, seconds_to, soon
 from cosilo.report.summary import Numbers, numbers, summarise
 from cosilo.reproduce.about import Measure, Place, Reproduces
 from cosilo.runs.run import Run
@@ -22,15 +21,14 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
     """The values at all places that are named, one for each seed; `found` are the comparisons by case."""
     values: dict[str, list[float | None]] = {}
     known: dict[tuple[str, str, int], Numbers] = {}
-    goals: dict[str, float | None] = {}
+    goals: dict[str, Goal | None] = {}
     for path in about.paths:
         place = Place.read(path)
         case = found[place.case]
         if place.measure in _SOON and place.case not in goals:
             summary = summarise(case)  # which may have methods besides
             rows = tuple(row for row in summary.rows if row.name in about.methods)
-            goal = soon(replace(summary, rows=rows))
-            goals[place.case] = None if goal is None else goal.accuracy
+            goals[place.case] = soon(replace(summary, rows=rows))
         row: list[float | None] = []
         for seed in case.plan.seeds:
             run = case.runs.get((place.method, seed))
@@ -47,15 +45,12 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
     return values
 
 
-def _of_all(run: Run, told: Numbers, what: Measure, goal: float | None) -> float | None:
+def _of_all(run: Run, told: Numbers, what: Measure, goal: Goal | None) -> float | None:
     if what in _SOON:
         if goal is None:
             return None
-        joint = bool(told.joint_curve)
-        if what == "seconds_to":
-            return time_to(goal, told.joint_time_curve if joint else told.time_curve)
-        points = told.joint_curve if joint else told.curve
-        return time_to(goal, [(point.rounds, point.accuracy) for point in points])
+        when = seconds_to if what == "seconds_to" else rounds_to
+        return when(goal.accuracy, goal.joint, told)
     if what == "elected":
         voting: list[dict[str, Any]] = run.result.get("voting") or []
         return float(sum(voting[-1]["elected"].values())) if voting else None
