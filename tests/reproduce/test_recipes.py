@@ -54,6 +54,7 @@ def _differences(one, other, at=""):
         yield at, one, other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", ["laptop", "paper"])
 def test_every_size_could_be_run(name, size, real_data, tmp_path):
