@@ -122,7 +122,7 @@ def test_the_papers_size_is_a_run_of_its_own(folder):
 
 def test_time_is_over_and_the_same_command_goes_on(folder):
     begun = time.monotonic()
-    stopped = cosilo("reproduce", "slow.toml", "--seeds", 2, "--hours", 3 / 3600, cwd=folder)
+    stopped = cosilo("reproduce", "slow.toml", "--seeds", 2, "--hours", 4 / 3600, cwd=folder)
     assert "hours are over; completed steps are kept" in stopped.stderr
     assert not (folder / "reproductions" / "slow-laptop" / "record.json").exists()
     assert time.monotonic() - begun < 60
