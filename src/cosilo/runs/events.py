@@ -1,6 +1,7 @@
 """The event log: what the coordinator did and when, one JSON line each."""
 
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ class Events:
         self.path = path
         mend_log(path)
         self._file = path.open("a", encoding="utf-8")  # kept open: there is an event for every reply
+        # Python warns of an open file whenever it notices: that could be in a step, whose silo would log it.
+        weakref.finalize(self, self._file.close)
 
     def add(self, event: str, **facts: Any) -> None:
         """Log one event."""
