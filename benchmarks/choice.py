@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.choice import Costs, best, feasible, greedy, total
+from cosilo.methods.dofed_spp.model_selection import Costs, best, feasible, greedy, total
 
 SILOS = 200
 REPEATS = 5

@@ -8,11 +8,11 @@ other federations, with targets and with institutions, and are not in it.
 import tempfile
 from pathlib import Path
 
-from cosilo.build import Source
-from cosilo.compare import compare
+from cosilo.comparison.compare import compare
+from cosilo.config.build import Source
 from cosilo.methods import METHODS
+from cosilo.report.phrases import size
 from cosilo.report.summary import Row, summarise
-from cosilo.report.words import size
 
 ROUNDS = 20
 RECIPE = {"optimiser": "sgd", "lr": 0.05, "batch": 20, "epochs": 20, "schedule": "constant"}

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from cosilo import build, data, settings
+from cosilo import data
+from cosilo.config import build, settings
 from cosilo.learners import zoo
 from cosilo.learners.network import Network
-from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import shown
+from cosilo.learners.training import Training
+from cosilo.recipes import RECIPES
 
-RECIPE = Path(settings.__file__).with_name("recipes") / "cofed_cifar.toml"
+RECIPE = RECIPES / "cofed_cifar.toml"
 CHANGES = ["simulation.split.subclasses=[1, 2]", "simulation.split.silos=6", "pool.size=1500"]
 PHASES = {"train": "local training", "label": "labelling", "update": "update training"}
 #: What a learner does for a silo.
@@ -63,7 +65,7 @@ def labelling(images: Any) -> tuple[float, float]:
     """How much longer one pass over everything takes than labelling, and the share of other labels."""
     ratios, other = [], []
     for seed in range(3):
-        network = Network(zoo.cofed_cnn, Recipe(epochs=1))
+        network = Network(zoo.cofed_cnn, Training(epochs=1))
         network.fit(images[:200], np.arange(200) % 7, n_classes=7, seed=seed)
         module = copy.deepcopy(network._learnt()).eval().to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         everything = shown(torch.from_numpy(np.ascontiguousarray(images))).contiguous()

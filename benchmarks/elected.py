@@ -11,16 +11,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cosilo import CoFED, Federation, build, settings
+from cosilo import CoFED, Federation
+from cosilo.config import build, settings
 from cosilo.methods.base import step
+from cosilo.recipes import RECIPES
 
 if TYPE_CHECKING:
-    from cosilo.silo import Silo
+    from cosilo.silo.silo import Silo
 
-RECIPE = Path(settings.__file__).with_name("recipes") / "cofed_cifar.toml"
+RECIPE = RECIPES / "cofed_cifar.toml"
 SCALE = ["simulation.split.silos=10", "simulation.learners.0.filters=[24, 32, 56]", "pool.size=1000"]
 SHORT = [
-    f"simulation.learners.0.recipe.{change}" for change in ('schedule="constant"', "lr=3e-3", "patience=5")
+    f"simulation.learners.0.training.{change}" for change in ('schedule="constant"', "lr=3e-3", "patience=5")
 ]
 CASES = {"short": SHORT, "whole": []}
 SEEDS = 2

@@ -22,22 +22,22 @@ import pandas as pd
 from sklearn.datasets import load_digits
 
 from cosilo import data
-from cosilo.flare import processes
-from cosilo.flare.files import FederationSettings, as_federation, read_silo
-from cosilo.flare.kits import provision
-from cosilo.flare.names import ADMIN, COORDINATOR, SERVER
-from cosilo.flare.runs import submit
-from cosilo.flare.session import until_reachable
-from cosilo.instances import fingerprint
+from cosilo.data.instances import fingerprint
+from cosilo.engines.flare import processes
+from cosilo.engines.flare.kits import provision
+from cosilo.engines.flare.names import ADMIN, COORDINATOR, SERVER
+from cosilo.engines.flare.party_files import FederationSettings, as_federation, read_silo
+from cosilo.engines.flare.runs import submit
+from cosilo.engines.flare.session import until_reachable
 from cosilo.runs.run import Run
 
 ROUNDS = 8
 #: 64 pixels, 1,540 hidden units twice, ten classes: 10 MB.
-WIDE = '{ use = "mlp", hidden = [1540, 1540], recipe = { optimiser = "sgd", lr = 0.01, batch = 32 } }'
+WIDE = '{ use = "mlp", hidden = [1540, 1540], training = { optimiser = "sgd", lr = 0.01, batch = 32 } }'
 MIXED = [
     '{ use = "sklearn.tree.DecisionTreeClassifier" }',
     '{ use = "sklearn.svm.SVC" }',
-    '{ use = "mlp", recipe = { epochs = 5, lr = 0.01 } }',
+    '{ use = "mlp", training = { epochs = 5, lr = 0.01 } }',
 ]
 
 
@@ -86,7 +86,7 @@ def local(settings: FederationSettings, folder: Path) -> tuple[Run, float]:
     """The same on the local engine, and when its first ask went out."""
     started = time.time()
     from cosilo import Federation
-    from cosilo.flare.files import known_method
+    from cosilo.engines.flare.party_files import known_method
 
     silos = [read_silo(folder / f"{name}.toml") for name in settings.members]
     method = known_method(settings.method, "benchmark")

@@ -59,19 +59,19 @@ def accuracy(network: str, weights: dict[str, Any], classes: Sequence[str]) -> f
 def ours(network: str, silos: int, size: int, started: float, out: Connection, timed: bool = False) -> None:
     """One run with two workers; what it took is read from the run's own events."""
     from cosilo import FedAvg, Federation, Silo, data
-    from cosilo.learners import Network, Recipe, zoo
-    from cosilo.task import in_order
+    from cosilo.learners import Network, Training, zoo
+    from cosilo.protocol.task import in_order
 
     journalling = _clocked() if timed else None
     train = data.load("fashion_mnist", "train")
-    recipe = Recipe(optimiser="sgd", momentum=0, lr=RATE, batch=BATCH, schedule="constant", epochs=1)
+    training = Training(optimiser="sgd", momentum=0, lr=RATE, batch=BATCH, schedule="constant", epochs=1)
     names = np.array(train.classes)
     members = [
         Silo(
             f"silo-{place:03d}",
             train.X[part],
             names[train.y[part]],
-            Network(zoo.find(network), recipe),
+            Network(zoo.find(network), training),
             test=None,
             task=train.classes,
             shares=["weights", "size"],
@@ -95,7 +95,7 @@ def ours(network: str, silos: int, size: int, started: float, out: Connection, t
 def _clocked() -> Callable[[], float]:
     """Put a clock around all that keeps a run on disk; it counts in every process of the tree."""
     from cosilo.runs.journal import Entry, Journal
-    from cosilo.runs.record import Record
+    from cosilo.runs.silo_record import Record
 
     coordinator, workers = (multiprocessing.get_context("fork").Value("d", 0.0) for _ in range(2))
     here = os.getpid()

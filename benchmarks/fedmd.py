@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cosilo import build, settings
+from cosilo.config import build, settings
 
 # The first settings, with the default limits, were judged on seeds 0 to 2: these are judged on others.
 SEEDS = range(3, 5)

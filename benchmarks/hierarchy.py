@@ -22,7 +22,7 @@ from cosilo import FedAvg, Federation, Institution, Silo, data
 from tools.process_tree import measured
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
 
 #: Institutions, clients of each, images of each client.
 CASES = {"50": (5, 10, 480), "200": (5, 40, 120), "1000": (5, 200, 24), "20x500": (20, 500, 6)}
@@ -43,18 +43,18 @@ class OneRound(FedAvg):
 
 def one_round(institutions: int, clients: int, size: int, out: Connection) -> None:
     """Make the silos and run them."""
-    from cosilo.learners import Network, Recipe, zoo
+    from cosilo.learners import Network, Training, zoo
 
     train = data.load("fashion_mnist", "train")
     names, images = np.array(train.classes), np.asarray(train.X)
-    recipe = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=32, schedule="constant", epochs=1)
+    training = Training(optimiser="sgd", momentum=0, lr=0.1, batch=32, schedule="constant", epochs=1)
     started, shares = time.perf_counter(), ["weights", "size", "metrics"]
     chosen = np.random.default_rng(0).permutation(len(train))[: institutions * clients * size]
     parts = np.split(chosen, institutions * clients)
 
     def client(number: int) -> Silo:
         X, y = images[parts[number]], names[train.y[parts[number]]]
-        learner = Network(zoo.lenet5, recipe)
+        learner = Network(zoo.lenet5, training)
         return Silo(f"client-{number:05d}", X, y, learner, test=None, task=train.classes, shares=shares)
 
     silos = [

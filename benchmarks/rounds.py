@@ -4,9 +4,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from cosilo import build, settings
+from cosilo.config import build, settings
+from cosilo.recipes import RECIPES
 
-RECIPE = Path(settings.__file__).with_name("recipes") / "demo.toml"
+RECIPE = RECIPES / "demo.toml"
 ROUNDS, SEEDS = 5, 5
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from crowdkit.aggregation import MajorityVote
 from numpy.typing import NDArray
 
-from cosilo.voting import Elected, agreement, elect
+from cosilo.aggregation.voting import Elected, agreement, elect
 
 REPEATS = 7
 ALPHA = 0.3

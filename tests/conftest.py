@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import Federation, Silo
-from cosilo.cli import main
+from cosilo.cli.main import main
 
 # No test fails because the machine was busy: Hypothesis looks at results, not at the clock.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cosilo import Federation, settings
+from cosilo import Federation
+from cosilo.config import settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -45,9 +46,9 @@ def test_the_recipe_of_the_readme_is_valid(tmp_path):
 def test_the_method_of_the_contributors_guide(tmp_path, silos):
     (example,) = blocks("CONTRIBUTING.md", "python")
     imports = (
-        "from typing import ClassVar\nfrom cosilo.coordinator import Silos\n"
-        "from cosilo.message import Message\n"
-        "from cosilo.methods import Method, step\nfrom cosilo.silo import Silo\n"
+        "from typing import ClassVar\nfrom cosilo.coordination.coordinator import Silos\n"
+        "from cosilo.protocol.message import Message\n"
+        "from cosilo.methods import Method, step\nfrom cosilo.silo.silo import Silo\n"
     )
     names: dict = {"__name__": "example"}
     exec(imports + example, names)

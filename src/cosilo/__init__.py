@@ -2,8 +2,8 @@
 
 __version__ = "0.1.0"
 
-from cosilo.federation import Federation
-from cosilo.institution import Institution
+from cosilo.coordination.institution import Institution
+from cosilo.federation.federation import Federation
 from cosilo.methods import (
     FML,
     METHODS,
@@ -19,10 +19,10 @@ from cosilo.methods import (
     PersonalisedFedAvg,
     Tempo,
 )
+from cosilo.protocol.task import Task
 from cosilo.runs.run import Run
-from cosilo.silo import Silo
-from cosilo.target import Target
-from cosilo.task import Task
+from cosilo.silo.silo import Silo
+from cosilo.silo.target import Target
 
 __all__ = [
     "FML",

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-from cosilo import build, settings
-from cosilo.compare import opened
-from cosilo.federation import Federation
+from cosilo.comparison.compare import opened
+from cosilo.config import build, settings
+from cosilo.federation.federation import Federation
 from cosilo.report.summary import Summary, summarise
 from cosilo.runs.run import Run
 
@@ -30,7 +30,7 @@ mu = 0.1
 [simulation]
 dataset = "digits"
 split = { use = "iid", silos = 2, size = 60 }
-learners = [{ use = "mlp", hidden = [8], recipe = { lr = 0.01, batch = 20 } }]
+learners = [{ use = "mlp", hidden = [8], training = { lr = 0.01, batch = 20 } }]
 shares = ["weights", "size", "metrics"]
 """
 

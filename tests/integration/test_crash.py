@@ -20,7 +20,7 @@ from cosilo import CoFED, Federation, Run, Silo
 from cosilo.errors import CosiloError, RunError
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe  # noqa: E402
+from cosilo.learners import Network, Training  # noqa: E402
 
 OPERATIONS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
 
@@ -31,7 +31,7 @@ def make(silos, pool):
     X, y = silos()[0].data.all
     networks = [
         Silo("network", X, y, MLPClassifier((8,), max_iter=20)),
-        Silo("torch", X, y, Network(torch.nn.Linear(64, 3), Recipe(epochs=2, lr=0.01))),
+        Silo("torch", X, y, Network(torch.nn.Linear(64, 3), Training(epochs=2, lr=0.01))),
         Silo("forest", X, y, RandomForestClassifier(3)),
     ]
     method = CoFED(alpha=0.4, rounds=2, weights="accuracy", update_from="auto")

@@ -19,20 +19,21 @@ from sklearn.datasets import load_digits
 
 torch = pytest.importorskip("torch")
 
-from cosilo import Institution, Run, build  # noqa: E402
+from cosilo import Institution, Run  # noqa: E402
+from cosilo.config import build  # noqa: E402
 
 HASHES = Path(__file__).with_name("fixed_runs.json")
 #: What a log says about time, and not about the result.
 TIMES = {"seconds"}
 
 SGD = {"optimiser": "sgd", "lr": 0.1, "batch": 20, "epochs": 2}
-MLP = {"use": "mlp", "hidden": [12], "recipe": SGD}
-PLAIN = {**MLP, "recipe": {**SGD, "momentum": 0.0}}  # the path on which weights are changed where they lie
-ADAM = {**MLP, "recipe": {"lr": 0.01, "batch": 16, "epochs": 3, "schedule": "cosine", "patience": 2}}
+MLP = {"use": "mlp", "hidden": [12], "training": SGD}
+PLAIN = {**MLP, "training": {**SGD, "momentum": 0.0}}  # the path on which weights are changed where they lie
+ADAM = {**MLP, "training": {"lr": 0.01, "batch": 16, "epochs": 3, "schedule": "cosine", "patience": 2}}
 STEPS = {
     "use": "mlp",
     "hidden": [10, 8],
-    "recipe": {**SGD, "schedule": "step", "decay": 0.5, "balanced": True},
+    "training": {**SGD, "schedule": "step", "decay": 0.5, "balanced": True},
 }
 ESTIMATORS = [
     {"use": "sklearn.tree.DecisionTreeClassifier", "max_depth": 5},
@@ -154,7 +155,7 @@ def prepare(name: str, folder: Path) -> dict[str, Any]:
     """The values of a recipe; silos with files of their own find these in the folder."""
     values = {"seed": 5, **RUNS[name]}
     if name == "cofed-text":
-        learner = {"use": "text", "recipe": {"lr": 0.05, "epochs": 3, "batch": 8}}
+        learner = {"use": "text", "training": {"lr": 0.05, "epochs": 3, "batch": 8}}
         values["silo"] = [
             {"name": f"desk-{i}", "path": _notes(folder / f"{i}.csv", i), "text": "note", "label": "topic"}
             | {"learner": learner}
@@ -164,7 +165,7 @@ def prepare(name: str, folder: Path) -> dict[str, Any]:
     if name == "fedavg-images":
         X, y = load_digits(return_X_y=True)
         X = np.kron(X.reshape(-1, 8, 8), np.ones((2, 2))).astype(np.uint8) * 15
-        learner = {"use": "lenet5", "recipe": {**SGD, "lr": 0.01}}
+        learner = {"use": "lenet5", "training": {**SGD, "lr": 0.01}}
         values["silo"] = []
         for i in range(2):
             np.savez(folder / f"{i}.npz", X=X[i * 60 : (i + 1) * 60], y=y[i * 60 : (i + 1) * 60])
@@ -247,7 +248,7 @@ def _hash(value: Any) -> str:
 
 def arithmetic() -> str:
     """What this machine and its libraries make of some fixed sums: other processors have other last bits."""
-    from cosilo.engines.threads import OneThread
+    from cosilo.engines.local.threads import OneThread
 
     names = ("numpy", "scipy", "scikit-learn", "torch")
     threads = OneThread()

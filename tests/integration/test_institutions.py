@@ -1,13 +1,13 @@
 """Institutions in recipes: nested tables and simulations, checked, run and resumed by whole commands."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from cosilo import Run, build, settings
-from cosilo.clock import Clock
-from cosilo.plan import make_plan
+from cosilo import Run
+from cosilo.comparison.plan import make_plan
+from cosilo.config import build, settings
+from cosilo.recipes import RECIPES
+from cosilo.simulated_time.clock import Clock
 
 pytest.importorskip("torch")
 
@@ -19,7 +19,7 @@ local_rounds = 2
 [defaults]
 label = "sick"
 shares = ["weights", "size", "metrics"]
-learner = { use = "mlp", hidden = [4], recipe = { optimiser = "sgd", lr = 0.05, batch = 16 } }
+learner = { use = "mlp", hidden = [4], training = { optimiser = "sgd", lr = 0.05, batch = 16 } }
 [[silo]]
 name = "hospital-a"
 shares = ["weights", "size"]
@@ -54,7 +54,7 @@ dataset = "digits"
 split = { use = "iid", silos = 6, size = 40 }
 institutions = 3
 shares = ["weights", "size", "metrics"]
-learners = [{ use = "mlp", hidden = [8], recipe = { optimiser = "sgd", lr = 0.01, batch = 16 } }]
+learners = [{ use = "mlp", hidden = [8], training = { optimiser = "sgd", lr = 0.01, batch = 16 } }]
 """
 
 
@@ -143,7 +143,7 @@ def test_a_test_set_is_judged_once_by_all_clients_together(folder, cosilo):
     ],
 )
 def test_the_recipe_of_tempo(sets, least, most):
-    path = Path(settings.__file__).with_name("recipes") / "tempo_fashion_mnist.toml"
+    path = RECIPES / "tempo_fashion_mnist.toml"
     values = settings.read(path, sets)
     names = ["tempo", "fedavg", "fedadp_4", "fedadp_6", "fedadp_8"]
     plan = make_plan(values, build.Source(path.name, path.parent), names, seeds=3)

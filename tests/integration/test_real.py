@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from cosilo import CoFED, Federation, Silo, build, data, settings
+from cosilo import CoFED, Federation, Silo, data
+from cosilo.config import build, settings
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe  # noqa: E402
+from cosilo.learners import Network, Training  # noqa: E402
 
 
 class Small(torch.nn.Sequential):
@@ -79,13 +80,13 @@ def test_writers_learn_from_each_other_over_an_unrelated_script(tmp_path):
     digits, judged = data.load("femnist_digits"), data.load("femnist_digits", "test")
     pool = data.load("kannada_mnist").X[:2000]
     writers = data.by_value(digits.groups["client"], digits.y)
-    recipe = Recipe(epochs=8, lr=0.005)
+    training = Training(epochs=8, lr=0.005)
     silos = []
     for name, part in zip(writers.names[:4], writers.parts[:4], strict=True):
         mine = judged.groups["client"] == digits.groups["client"][part[0]]
         test = (judged.X[mine], judged.y[mine])
         silos.append(
-            Silo(f"writer-{name}", digits.X[part], digits.y[part], Network(Small, recipe), test=test)
+            Silo(f"writer-{name}", digits.X[part], digits.y[part], Network(Small, training), test=test)
         )
     results = []
     for workers in (0, 2):

@@ -69,7 +69,7 @@ class Sleepy(GaussianNB):
 
 
 def cosilo(*words, cwd, check=True):
-    command = [sys.executable, "-m", "cosilo.cli", *map(str, words)]
+    command = [sys.executable, "-m", "cosilo.cli.main", *map(str, words)]
     env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=200, check=False)
     if check:

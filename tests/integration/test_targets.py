@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cosilo import Run, build, settings
+from cosilo import Run
+from cosilo.config import build, settings
 
 pytest.importorskip("torch")
 COSILO = str(Path(sys.executable).with_name("cosilo"))
@@ -22,7 +23,7 @@ use = "local"
 [simulation]
 dataset = "digits"
 split = { use = "subset", silos = 4, clusters = 4, per_class = 40, labelled = 4, unlabelled = 25 }
-learners = [{ use = "mlp", hidden = [32], recipe = { lr = 0.02, epochs = 10, batch = 20 } }]
+learners = [{ use = "mlp", hidden = [32], training = { lr = 0.02, epochs = 10, batch = 20 } }]
 shares = ["metrics", "weights", "size"]
 """
 FEDAVG = ["--set", "method.use=fedavg", "--set", "method.rounds=4", "--set", "method.epochs=2"]

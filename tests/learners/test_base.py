@@ -172,13 +172,13 @@ def run(code: str) -> str:
 
 def test_learners_do_not_import_torch():
     code = (
-        "import sys; import cosilo.learners as l; from cosilo.learners import Estimator, Recipe, as_learner;"
+        "import sys; from cosilo.learners import Estimator, Training, as_learner;"
         "from sklearn.tree import DecisionTreeClassifier as T; as_learner(T()); print('torch' in sys.modules)"
     )
     assert run(code) == "False"
 
 
-@pytest.mark.parametrize("module", ["cosilo.learners.network", "cosilo.learners.training"])
+@pytest.mark.parametrize("module", ["cosilo.learners.network", "cosilo.learners.training_loop"])
 def test_without_torch_one_line_says_what_to_install(module):
     hide = "import sys; sys.modules['torch'] = None; "
     # None in sys.modules is how Python marks a module that must not be found.

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from cosilo.errors import LearnerError
-from cosilo.learners import Network, Recipe
+from cosilo.learners import Network, Training
 from cosilo.learners.base import balanced_weights
 from cosilo.learners.losses import mean_absolute_error
 
@@ -16,7 +16,7 @@ X = rng.normal(size=(61, 4)).astype(np.float32)
 y = (X[:, 0] > 0).astype(np.int64) + (X[:, 1] > 0)
 IMAGES = rng.integers(0, 256, size=(31, 6, 6, 3), dtype=np.uint8)
 CODES = (IMAGES[:, :3].mean(axis=(1, 2, 3)) > 127).astype(np.int64)
-QUICK = Recipe(epochs=3, batch=20, lr=0.01, device="cpu")
+QUICK = Training(epochs=3, batch=20, lr=0.01, device="cpu")
 
 
 def dense(shape, k):
@@ -29,8 +29,8 @@ def convolutional(shape, k):
     )
 
 
-def fitted(module=dense, recipe=QUICK, X=X, y=y, n_classes=3, seed=1, update_recipe=None, **options):
-    net = Network(module, recipe, update_recipe)
+def fitted(module=dense, training=QUICK, X=X, y=y, n_classes=3, seed=1, update_training=None, **options):
+    net = Network(module, training, update_training)
     net.fit(X, y, n_classes=n_classes, seed=seed, **options)
     return net
 
@@ -54,12 +54,12 @@ def test_abilities_and_default_recipes():
     assert net.can_weigh
     assert net.weighs_by_itself
     assert not net.wants_validation
-    assert net.recipe == Recipe()
-    assert net.update == Recipe(batch=1000, balanced=True)
-    assert Network(dense, Recipe(lr=0.5)).update.lr == 0.5
-    assert Network(dense, Recipe(patience=2)).wants_validation
-    assert Network(dense, update=Recipe(patience=2)).wants_validation
-    assert not Network(dense, update=Recipe()).weighs_by_itself
+    assert net.training == Training()
+    assert net.update == Training(batch=1000, balanced=True)
+    assert Network(dense, Training(lr=0.5)).update.lr == 0.5
+    assert Network(dense, Training(patience=2)).wants_validation
+    assert Network(dense, update=Training(patience=2)).wants_validation
+    assert not Network(dense, update=Training()).weighs_by_itself
 
 
 def test_names():
@@ -148,7 +148,7 @@ def test_a_template_is_where_every_cold_training_starts_and_stays_as_it_is():
 
 
 def test_it_learns():
-    net = fitted(recipe=QUICK.model_copy(update={"epochs": 60}))
+    net = fitted(training=QUICK.model_copy(update={"epochs": 60}))
     assert (net.predict(X) == y).mean() > 0.9
 
 
@@ -169,7 +169,7 @@ def test_warm_goes_on_and_cold_begins_again():
 
 def test_update_training_has_its_own_recipe():
     update = QUICK.model_copy(update={"epochs": 1, "lr": 1e-30})
-    net = fitted(update_recipe=update)
+    net = fitted(update_training=update)
     first = state(net)
     net.fit(X, y, n_classes=3, seed=1, update=True, warm=True)
     assert all(torch.allclose(first[key], value) for key, value in state(net).items())
@@ -180,11 +180,11 @@ def test_balance_is_the_recipes_unless_somebody_says_otherwise():
     plain, weighed = state(fitted(sample_weight=ones)), state(fitted(sample_weight=weights))
     assert not equal(plain, weighed)
     assert equal(state(fitted()), plain)
-    assert equal(state(fitted(recipe=QUICK.model_copy(update={"balanced": True}))), weighed)
+    assert equal(state(fitted(training=QUICK.model_copy(update={"balanced": True}))), weighed)
     batch = QUICK.model_copy(update={"batch": 1000})
-    updated = state(fitted(recipe=QUICK, update=True))
-    assert equal(updated, state(fitted(recipe=batch, sample_weight=weights)))
-    assert not equal(updated, state(fitted(recipe=QUICK, update=True, sample_weight=ones)))
+    updated = state(fitted(training=QUICK, update=True))
+    assert equal(updated, state(fitted(training=batch, sample_weight=weights)))
+    assert not equal(updated, state(fitted(training=QUICK, update=True, sample_weight=ones)))
 
 
 def test_one_instance_left_over_does_not_stop_batch_normalisation():
@@ -196,15 +196,15 @@ def test_early_stopping_wants_a_validation_set():
     patient = QUICK.model_copy(update={"patience": 1})
     for validation in (None, (X[:0], y[:0])):
         with pytest.raises(LearnerError, match="dense: patience=1 wants a validation set"):
-            fitted(recipe=patient, validation=validation)
-    fitted(recipe=patient, validation=(X[:9], y[:9]))
+            fitted(training=patient, validation=validation)
+    fitted(training=patient, validation=(X[:9], y[:9]))
 
 
 def test_early_stopping_restores_the_best_through_fit():
     patient = QUICK.model_copy(update={"patience": 2, "epochs": 30})
     opposite = (X, 2 - y)
-    stopped = fitted(recipe=patient, validation=opposite)
-    ends = [state(fitted(recipe=QUICK.model_copy(update={"epochs": e}))) for e in range(1, 31)]
+    stopped = fitted(training=patient, validation=opposite)
+    ends = [state(fitted(training=QUICK.model_copy(update={"epochs": e}))) for e in range(1, 31)]
     assert sum(equal(state(stopped), end) for end in ends) == 1
     assert not equal(state(stopped), ends[-1])
 
@@ -212,7 +212,7 @@ def test_early_stopping_restores_the_best_through_fit():
 def test_a_fit_that_fails_keeps_what_was_learnt():
     net = fitted()
     before = state(net)
-    net.recipe = QUICK.model_copy(update={"lr": 1e30, "optimiser": "sgd", "epochs": 30})
+    net.training = QUICK.model_copy(update={"lr": 1e30, "optimiser": "sgd", "epochs": 30})
     with pytest.raises(LearnerError, match=r"dense: loss became (NaN|infinite) in epoch \d+; lower lr"):
         net.fit(X, y, n_classes=3, seed=1, warm=True)
     assert equal(before, state(net))
@@ -410,10 +410,10 @@ def test_logits_are_what_softmax_is_taken_of():
 def test_imitation_goes_on_from_what_was_learnt_and_is_the_same_by_its_seed():
     teacher, pupils = fitted(seed=5), [fitted() for _ in range(3)]
     start, targets = state(pupils[0]), teacher.logits(X)
-    recipe = QUICK.model_copy(update={"epochs": 40})
+    training = QUICK.model_copy(update={"epochs": 40})
     for pupil, seed in zip(pupils, (2, 2, 3), strict=True):
         before = np.abs(pupil.logits(X) - targets).mean()
-        pupil.imitate(X, targets, seed=seed, recipe=recipe, loss=mean_absolute_error)
+        pupil.imitate(X, targets, seed=seed, training=training, loss=mean_absolute_error)
         assert np.abs(pupil.logits(X) - targets).mean() < 0.7 * before
         assert not pupil.module_.training
     assert equal(state(pupils[0]), state(pupils[1]))
@@ -425,5 +425,5 @@ def test_an_imitation_that_fails_changes_nothing():
     net = fitted()
     before = state(net)
     with pytest.raises(LearnerError, match="loss became NaN in epoch 1; lower lr"):
-        net.imitate(X, net.logits(X), seed=1, recipe=QUICK, loss=lambda o, *_: o * torch.nan)
+        net.imitate(X, net.logits(X), seed=1, training=QUICK, loss=lambda o, *_: o * torch.nan)
     assert equal(state(net), before)

@@ -9,24 +9,24 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cosilo.errors import LearnerError  # noqa: E402
-from cosilo.learners import Recipe, losses  # noqa: E402
+from cosilo.learners import Training, losses  # noqa: E402
 from cosilo.learners.trainee import Optimiser, Trainee, dense_layers  # noqa: E402
 from cosilo.learners.zoo import lenet5, mlp  # noqa: E402
 
 RECIPES = {
-    "sgd": Recipe(optimiser="sgd", momentum=0, lr=0.05),
-    "momentum": Recipe(optimiser="sgd", momentum=0.9, weight_decay=0.01, lr=0.05),
-    "adam": Recipe(optimiser="adam", weight_decay=0.01, lr=0.01),
-    "adamw": Recipe(optimiser="adamw", weight_decay=0.01, lr=0.01),
+    "sgd": Training(optimiser="sgd", momentum=0, lr=0.05),
+    "momentum": Training(optimiser="sgd", momentum=0.9, weight_decay=0.01, lr=0.05),
+    "adam": Training(optimiser="adam", weight_decay=0.01, lr=0.01),
+    "adamw": Training(optimiser="adamw", weight_decay=0.01, lr=0.01),
 }
 
 
-def reference(recipe, parameters):
-    if recipe.optimiser == "sgd":
-        decay, momentum = recipe.weight_decay, recipe.momentum
-        return torch.optim.SGD(parameters, lr=recipe.lr, momentum=momentum, weight_decay=decay)
-    kind = torch.optim.Adam if recipe.optimiser == "adam" else torch.optim.AdamW
-    return kind(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
+def reference(training, parameters):
+    if training.optimiser == "sgd":
+        decay, momentum = training.weight_decay, training.momentum
+        return torch.optim.SGD(parameters, lr=training.lr, momentum=momentum, weight_decay=decay)
+    kind = torch.optim.Adam if training.optimiser == "adam" else torch.optim.AdamW
+    return kind(parameters, lr=training.lr, weight_decay=training.weight_decay)
 
 
 def batch(seed, shape):
@@ -42,20 +42,20 @@ def network(kind):
 
 
 @pytest.mark.parametrize("kind", ["dense", "convolutional"])
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_five_steps_are_those_of_torch(kind, recipe):
+@pytest.mark.parametrize("training", RECIPES.values(), ids=RECIPES)
+def test_five_steps_are_those_of_torch(kind, training):
     ours, shape = network(kind)
     ours = ours.double()
     theirs = copy.deepcopy(ours).to(memory_format=torch.contiguous_format)
-    optimiser = reference(recipe, theirs.parameters())
-    trainee = Trainee(ours, recipe, 3, "Net")
+    optimiser = reference(training, theirs.parameters())
+    trainee = Trainee(ours, training, 3, "Net")
     assert (dense_layers(ours) is not None) == (kind == "dense")
     for number in range(5):
         x, y = batch(number, shape)
         x = x.double()
         out = trainee.outputs(x)
         assert torch.allclose(out, theirs(x), atol=1e-10)
-        trainee.step(losses.cross_entropy(out, y), recipe.lr)
+        trainee.step(losses.cross_entropy(out, y), training.lr)
         optimiser.zero_grad()
         nn.functional.cross_entropy(theirs(x), y).backward()
         optimiser.step()
@@ -63,26 +63,26 @@ def test_five_steps_are_those_of_torch(kind, recipe):
         assert torch.allclose(mine, other, atol=1e-10)
 
 
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_an_optimiser_goes_on_from_its_state_bit_for_bit(recipe):
+@pytest.mark.parametrize("training", RECIPES.values(), ids=RECIPES)
+def test_an_optimiser_goes_on_from_its_state_bit_for_bit(training):
     def steps(trainee, numbers):
         for number in numbers:
             x, y = batch(number, (20,))
-            trainee.step(losses.cross_entropy(trainee.outputs(x), y), recipe.lr)
+            trainee.step(losses.cross_entropy(trainee.outputs(x), y), training.lr)
 
-    whole = Trainee(network("dense")[0], recipe, 3, "Net")
+    whole = Trainee(network("dense")[0], training, 3, "Net")
     steps(whole, range(6))
-    first = Trainee(network("dense")[0], recipe, 3, "Net")
+    first = Trainee(network("dense")[0], training, 3, "Net")
     steps(first, range(3))
     state = {name: np.array(array) for name, array in first.optimiser.state().items()}
-    second = Trainee(copy.deepcopy(first.module), recipe, 3, "Net", state=state)
+    second = Trainee(copy.deepcopy(first.module), training, 3, "Net", state=state)
     steps(second, range(3, 6))
     pairs = zip(whole.module.parameters(), second.module.parameters(), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
-    forgetful = Trainee(copy.deepcopy(first.module), recipe, 3, "Net")
+    forgetful = Trainee(copy.deepcopy(first.module), training, 3, "Net")
     steps(forgetful, range(3, 6))
     changed = not torch.equal(next(forgetful.module.parameters()), next(whole.module.parameters()))
-    assert changed == (recipe != RECIPES["sgd"])  # without momentum there is nothing to forget
+    assert changed == (training != RECIPES["sgd"])  # without momentum there is nothing to forget
 
 
 def test_a_state_of_another_network_is_refused():
@@ -115,4 +115,4 @@ def test_what_counts_as_dense():
 
 def test_nothing_to_train():
     with pytest.raises(LearnerError, match=r"^Net: has no parameters to train$"):
-        Trainee(nn.Flatten(), Recipe(), 2, "Net")
+        Trainee(nn.Flatten(), Training(), 2, "Net")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from cosilo.errors import LearnerError
-from cosilo.learners import Network, Recipe
+from cosilo.learners import Network, Training
 from cosilo.learners.base import seeded
 from cosilo.learners.zoo import COFED_FILTERS, ZOO, cofed_cnn, find, hash_tokens, mlp, text
 
@@ -222,7 +222,7 @@ def problem(name, n=40, seed=0):
     return (noise + 100 * y[:, None, None, None]).astype(np.uint8), y
 
 
-QUICK = Recipe(epochs=5, batch=10, lr=0.01, device="cpu")
+QUICK = Training(epochs=5, batch=10, lr=0.01, device="cpu")
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -247,7 +247,7 @@ def test_each_silo_draws_its_own_network():
     X, y = problem("cofed_cnn", n=4)
     found = set()
     for seed in range(6):
-        net = Network(cofed_cnn, Recipe(epochs=1, device="cpu"))
+        net = Network(cofed_cnn, Training(epochs=1, device="cpu"))
         net.fit(X, y, n_classes=2, seed=seed)
         found.add(tuple(widths(net.module_)))
     assert len(found) > 3
@@ -309,7 +309,7 @@ def test_bytes_are_no_ids():
     """Network scales bytes to [−1, 1]; ids that came as bytes must not be learnt from."""
     X, y = problem("text")
     with pytest.raises(LearnerError, match="token ids"):
-        Network(text, Recipe(device="cpu")).fit((X % 256).astype(np.uint8), y, n_classes=2, seed=1)
+        Network(text, Training(device="cpu")).fit((X % 256).astype(np.uint8), y, n_classes=2, seed=1)
 
 
 # ---------------------------------------------------------------------- errors
@@ -393,4 +393,4 @@ def test_networks_are_found_by_name():
 def test_errors_reach_the_user_of_a_network():
     X, y = problem("cnn1")
     with pytest.raises(LearnerError, match=r"^cnn2: got instances of shape \(2, 10, 11\); wants images"):
-        Network(ZOO["cnn2"], Recipe(device="cpu")).fit(X, y, n_classes=2, seed=1)
+        Network(ZOO["cnn2"], Training(device="cpu")).fit(X, y, n_classes=2, seed=1)

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosilo import FedAdp, FedAvg, Federation, Institution, Silo
-from cosilo.angles import angle, gompertz, shares, smoothed
+from cosilo.aggregation.angles import angle, gompertz, shares, smoothed
 from cosilo.errors import ConfigError
 from cosilo.runs.journal import Journal
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe  # noqa: E402
+from cosilo.learners import Network, Training  # noqa: E402
 
 SHARED = ["weights", "size", "metrics"]
 
@@ -90,7 +90,7 @@ class OneWeight(torch.nn.Module):
         return torch.cat([torch.zeros_like(x), self.w * x], dim=1)
 
 
-RECIPE = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
+RECIPE = Training(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
 UP = ([1.0, 2.0, -1.0, 3.0], [1, 1, 0, 1])  # wants a larger weight
 MORE = ([2.0, -2.0], [1, 0])
 DOWN = ([3.0, -2.0, 1.0], [0, 1, 0])  # wants a smaller one

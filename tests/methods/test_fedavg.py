@@ -12,7 +12,7 @@ from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, 
 from cosilo.errors import DataError, RunError
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe  # noqa: E402
+from cosilo.learners import Network, Training  # noqa: E402
 
 SHARED = ["weights", "size", "metrics"]
 
@@ -29,8 +29,8 @@ class OneWeight(torch.nn.Module):
 
 
 def one(name, X, y, lr=0.1, batch=100, **options):
-    recipe = Recipe(optimiser="sgd", momentum=0, lr=lr, batch=batch, epochs=1, schedule="constant")
-    learner = Network(OneWeight, recipe)
+    training = Training(optimiser="sgd", momentum=0, lr=lr, batch=batch, epochs=1, schedule="constant")
+    learner = Network(OneWeight, training)
     return Silo(name, np.array(X)[:, None], y, learner, test=None, shares=SHARED, **options)
 
 
@@ -151,7 +151,7 @@ def wider(input_shape, n_classes):
     return Net(input_shape, n_classes, width=20)
 
 
-RECIPE = Recipe(epochs=4, lr=0.01, batch=20)
+RECIPE = Training(epochs=4, lr=0.01, batch=20)
 
 
 def digits(silos, builder=Net, shares=SHARED):

@@ -9,14 +9,14 @@ from cosilo.errors import ConfigError
 from cosilo.methods.fedbe import deviations, sharpened
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe, losses, zoo  # noqa: E402
+from cosilo.learners import Network, Training, losses, zoo  # noqa: E402
 from cosilo.learners.distil import distil  # noqa: E402
 from cosilo.learners.tensors import Labelled  # noqa: E402
 from cosilo.learners.trainee import Trainee  # noqa: E402
 
 SHARES = ["weights", "size", "logits", "metrics"]
 X, Y = load_digits(return_X_y=True)
-GOOD = Recipe(optimiser="sgd", momentum=0.9, lr=0.05, batch=16, schedule="constant")
+GOOD = Training(optimiser="sgd", momentum=0.9, lr=0.05, batch=16, schedule="constant")
 
 
 def small(shape, k):
@@ -69,16 +69,16 @@ def test_the_student_ends_as_the_mean_of_where_it_was():
             return torch.cat([torch.zeros_like(x), self.w * x], dim=1)
 
     module = Slope()
-    recipe = Recipe(optimiser="sgd", momentum=0, lr=0.5, batch=2, epochs=4, schedule="constant")
+    training = Training(optimiser="sgd", momentum=0, lr=0.5, batch=2, epochs=4, schedule="constant")
     data = Labelled(torch.tensor([[1.0], [1.0]]), torch.tensor([[0.2, 0.8], [0.2, 0.8]]), None)
-    distil(Trainee(module, recipe, 2, "Slope"), data, recipe, average_from=2, average_every=2, seed=0)
+    distil(Trainee(module, training, 2, "Slope"), data, training, average_from=2, average_every=2, seed=0)
     w, path = 0.0, []
     for _ in range(4):
         w -= 0.5 * (1 / (1 + np.exp(-w)) - 0.8)
         path.append(w)
     assert module.w.item() == pytest.approx((path[1] + path[3]) / 2, abs=1e-6)
     late = Slope()
-    distil(Trainee(late, recipe, 2, "Slope"), data, recipe, average_from=500, average_every=25, seed=0)
+    distil(Trainee(late, training, 2, "Slope"), data, training, average_from=500, average_every=25, seed=0)
     assert late.w.item() == pytest.approx(path[-1], abs=1e-6)
 
 

@@ -10,14 +10,14 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cosilo import FedAvg, Federation, FedFomo, Silo
-from cosilo.message import encode
+from cosilo.protocol.message import encode
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe, zoo  # noqa: E402
+from cosilo.learners import Network, Training, zoo  # noqa: E402
 from cosilo.methods.packing import pack, unpack  # noqa: E402
 
 SHARES = ["weights", "similarity", "metrics", "size"]
-STEP = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
+STEP = Training(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
 X, Y = load_digits(return_X_y=True)
 
 
@@ -77,7 +77,7 @@ def small(shape, k):
     return zoo.mlp(shape, k, hidden=[16])
 
 
-GOOD = Recipe(optimiser="sgd", momentum=0.9, lr=0.05, batch=16, schedule="constant")
+GOOD = Training(optimiser="sgd", momentum=0.9, lr=0.05, batch=16, schedule="constant")
 
 
 def silos(count=4, builder=small, shares=SHARES):

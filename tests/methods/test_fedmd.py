@@ -13,7 +13,7 @@ from cosilo import CoFED, Federation, FedMD, Run, Silo
 from cosilo.errors import DataError, LearnerError, RunError
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe  # noqa: E402
+from cosilo.learners import Network, Training  # noqa: E402
 from cosilo.learners.zoo import cnn, mlp  # noqa: E402
 from cosilo.methods.fedmd import _mean  # noqa: E402
 
@@ -49,9 +49,9 @@ PUBLIC = ([0.5, -1.0, 2.0, 1.5], [1, 1, 0, 1])
 
 
 def one(name, X, y, **options):
-    recipe = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
+    training = Training(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
     return Silo(
-        name, np.array(X)[:, None], y, Network(OneWeight, recipe), test=None, shares=SHARED, **options
+        name, np.array(X)[:, None], y, Network(OneWeight, training), test=None, shares=SHARED, **options
     )
 
 
@@ -160,9 +160,11 @@ def test_early_stopping_never_sees_test_data_and_holds_validation_out(monkeypatc
     seen = []
     fit = Network.fit
 
-    def spy(self, X, y, *, validation=None, recipe=None, **options):
-        seen.append((X[:, 0].tolist(), None if validation is None else validation[0][:, 0].tolist(), recipe))
-        fit(self, X, y, validation=validation, recipe=recipe, **options)
+    def spy(self, X, y, *, validation=None, training=None, **options):
+        seen.append(
+            (X[:, 0].tolist(), None if validation is None else validation[0][:, 0].tolist(), training)
+        )
+        fit(self, X, y, validation=validation, training=training, **options)
 
     monkeypatch.setattr(Network, "fit", spy)
     X, y = np.arange(40.0)[:, None] / 40, [0, 1] * 20
@@ -187,7 +189,7 @@ def test_early_stopping_never_sees_test_data_and_holds_validation_out(monkeypatc
 
 DIGITS_X, DIGITS_Y = load_digits(return_X_y=True)
 IMAGES = (DIGITS_X.reshape(-1, 8, 8) / 16).astype(np.float32)
-RECIPE = Recipe(epochs=4, lr=0.01, batch=20)
+RECIPE = Training(epochs=4, lr=0.01, batch=20)
 
 
 class Own(torch.nn.Module):
@@ -458,21 +460,21 @@ learner = { use = "mlp", hidden = [16] }
 def command(tmp_path, monkeypatch, cosilo):
     np.savez(tmp_path / "north.npz", x=part([0, 1], 0, 40)[0], y=part([0, 1], 0, 40)[1])
     np.savez(tmp_path / "pool.npz", x=POOL[0], y=POOL[1])
-    (tmp_path / "recipe.toml").write_text(TOML)
+    (tmp_path / "training.toml").write_text(TOML)
     monkeypatch.chdir(tmp_path)
     return cosilo
 
 
 def test_check_says_what_to_set_and_whether_the_pool_is_labelled(command):
-    code, _, errors = command("check", "recipe.toml")
+    code, _, errors = command("check", "training.toml")
     assert code == 2
     assert errors.strip() == (
         "error: fedmd needs a pool with labels; set labelled = true in [pool], in Python pool_labels=…"
     )
-    code, output, _ = command("check", "recipe.toml", "--set", "pool.labelled=true")
+    code, output, _ = command("check", "training.toml", "--set", "pool.labelled=true")
     assert code == 0
     assert "pool 150 instances, labelled, fingerprint" in output
-    code, output, _ = command("check", "recipe.toml", "--set", "method.use=local")
+    code, output, _ = command("check", "training.toml", "--set", "method.use=local")
     assert "pool 150 instances, not labelled, fingerprint" in output
     assert "logits (step 'score', field 'logits')" in command("methods")[1]
 
@@ -480,7 +482,7 @@ def test_check_says_what_to_set_and_whether_the_pool_is_labelled(command):
 def test_a_recipe_runs_and_makes_a_report(command, tmp_path):
     given = ["pool.labelled=true", "method.rounds=2", "method.private_epochs=2", "method.public_epochs=2"]
     sets = [word for one in given for word in ("--set", one)]
-    code, output, _ = command("run", "recipe.toml", "--dir", "run", *sets)
+    code, output, _ = command("run", "training.toml", "--dir", "run", *sets)
     assert code == 0
     assert "fedmd" in output
     assert list(Run(tmp_path / "run").result["scores"]) == ["local", "round 0", "round 1", "federated"]

@@ -13,7 +13,7 @@ from cosilo import FML, FedAvg, Federation, Silo
 from cosilo.errors import RunError
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe, zoo  # noqa: E402
+from cosilo.learners import Network, Training, zoo  # noqa: E402
 
 SHARED = ["weights", "metrics"]
 
@@ -36,7 +36,7 @@ class OtherWeight(OneWeight):
 
 
 A = ([1.0, 2.0, -1.0, 3.0], [1, 0, 0, 1])
-STEP = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
+STEP = Training(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
 
 
 def sigmoid(z):
@@ -51,7 +51,7 @@ def test_both_losses_on_paper():
     for network in (local, meme):
         network.begin(X[:, None], n_classes=2, seed=0)
     alpha, beta = 0.7, 0.4
-    local.learn_with(meme, X[:, None], y, seed=0, recipe=STEP, alpha=alpha, beta=beta)
+    local.learn_with(meme, X[:, None], y, seed=0, training=STEP, alpha=alpha, beta=beta)
     p, q = sigmoid(-1.0 * X), sigmoid(0.5 * X)
     slope_local = np.mean((alpha * (p - y) + (1 - alpha) * (p - q)) * X)
     slope_meme = np.mean((beta * (q - y) + (1 - beta) * (q - p)) * X)
@@ -64,7 +64,7 @@ def test_temperature_softens_the_peers_word():
     local, meme = Network(OtherWeight, STEP), Network(OneWeight, STEP)
     for network in (local, meme):
         network.begin(X[:, None], n_classes=2, seed=0)
-    local.learn_with(meme, X[:, None], y, seed=0, recipe=STEP, alpha=0.0, beta=1.0, temperature=2.0)
+    local.learn_with(meme, X[:, None], y, seed=0, training=STEP, alpha=0.0, beta=1.0, temperature=2.0)
     slope = np.mean((sigmoid(-0.5 * X) - sigmoid(0.25 * X)) * X) / 2
     assert local.weights()["w"][0] == pytest.approx(-1.0 - 0.1 * slope, abs=1e-6)
 
@@ -76,14 +76,14 @@ IMAGES = (X.reshape(-1, 8, 8) * 15).astype(np.uint8)
 BIG = IMAGES.repeat(3, 1).repeat(3, 2)  # 24×24, large enough for every network of the zoo
 
 
-def digits(builder, recipe, shares=("weights", "size", "metrics"), images=IMAGES, tasks=None, n=90):
+def digits(builder, training, shares=("weights", "size", "metrics"), images=IMAGES, tasks=None, n=90):
     """Three silos with two or three digits each; none has all."""
     tasks = tasks or [(0, 1, 2), (2, 3), (3, 4, 0)]
     found = []
     for place, task in enumerate(tasks):
         mine = np.flatnonzero(np.isin(Y, task))[place::3][:n]
         builders = builder if isinstance(builder, list) else [builder] * len(tasks)
-        learner = Network(builders[place], recipe)
+        learner = Network(builders[place], training)
         found.append(Silo(f"silo-{place}", images[mine], Y[mine], learner, shares=shares))
     return found
 
@@ -112,16 +112,16 @@ def final(run):
 
 @pytest.mark.parametrize("builder", [small_mlp, Normed])
 @pytest.mark.parametrize(
-    "recipe",
+    "training",
     [
-        Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=16, schedule="constant"),
-        Recipe(optimiser="sgd", momentum=0.9, weight_decay=5e-4, lr=0.02, batch=16),
-        Recipe(optimiser="adam", lr=0.002, batch=16, balanced=True),
+        Training(optimiser="sgd", momentum=0, lr=0.1, batch=16, schedule="constant"),
+        Training(optimiser="sgd", momentum=0.9, weight_decay=5e-4, lr=0.02, batch=16),
+        Training(optimiser="adam", lr=0.002, batch=16, balanced=True),
     ],
     ids=["sgd", "momentum", "adam"],
 )
-def test_beta_of_one_is_fedavg_with_equal_weights_bit_for_bit(tmp_path, builder, recipe):
-    silos = digits(builder, recipe)
+def test_beta_of_one_is_fedavg_with_equal_weights_bit_for_bit(tmp_path, builder, training):
+    silos = digits(builder, training)
     average = Federation(silos, method=FedAvg(rounds=3, epochs=2, weighting="equal"), seed=4)
     mutual = Federation(silos, method=FML(rounds=3, epochs=2, beta=1.0, alpha=0.5), seed=4)
     one, other = average.run(tmp_path / "fedavg"), mutual.run(tmp_path / "fml")
@@ -135,11 +135,11 @@ def test_beta_of_one_is_fedavg_with_equal_weights_bit_for_bit(tmp_path, builder,
 def test_the_mean_is_plain_and_no_silo_says_how_much_data_it_has(tmp_path):
     method = FML(rounds=1)
     assert set(method.needs()) == {"weights"}
-    recipe = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=100, schedule="constant")
+    training = Training(optimiser="sgd", momentum=0, lr=0.1, batch=100, schedule="constant")
 
     def silo(name, data):
         x = np.array(data[0])[:, None]
-        return Silo(name, x, data[1], Network(OneWeight, recipe), test=None, shares=SHARED)
+        return Silo(name, x, data[1], Network(OneWeight, training), test=None, shares=SHARED)
 
     small = ([1.0, -3.0], [1, 0])
     silos = [silo("a", A), silo("b", small)]
@@ -152,7 +152,7 @@ def test_the_mean_is_plain_and_no_silo_says_how_much_data_it_has(tmp_path):
 
 # ---------------------------------------------------------------------- what it is for
 
-GOOD = Recipe(optimiser="sgd", momentum=0.9, lr=0.05, batch=16, schedule="constant")
+GOOD = Training(optimiser="sgd", momentum=0.9, lr=0.05, batch=16, schedule="constant")
 
 
 def test_two_products_are_reported(tmp_path):

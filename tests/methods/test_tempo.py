@@ -9,14 +9,14 @@ import pytest
 from pydantic import ValidationError
 
 from cosilo import FedAvg, Federation, Institution, Silo, Tempo
+from cosilo.aggregation.epoch_pacing import epochs
 from cosilo.learners import trainee
-from cosilo.pacing import epochs
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe  # noqa: E402
+from cosilo.learners import Network, Training  # noqa: E402
 
 SHARED = ["weights", "size", "metrics"]
-RECIPE = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
+RECIPE = Training(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
 #: By institution: the data of its clients, further and further from what the others say.
 DATA = {
     "near": [([1.0, 2.0, -1.0, 3.0], [1, 0, 0, 1]), ([-2.0, 1.0], [0, 1])],

@@ -12,23 +12,23 @@ from cosilo.data import dirichlet
 from cosilo.errors import DataError
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Recipe, losses, zoo  # noqa: E402
+from cosilo.learners import Network, Training, losses, zoo  # noqa: E402
 
 X, Y = load_digits(return_X_y=True)
 SHARES = ["weights", "size", "metrics"]
-RECIPE = Recipe(optimiser="sgd", momentum=0, lr=0.1, batch=16, schedule="constant")
+RECIPE = Training(optimiser="sgd", momentum=0, lr=0.1, batch=16, schedule="constant")
 
 
 def small(shape, k):
     return zoo.mlp(shape, k, hidden=[16])
 
 
-def silos(builder=small, recipe=RECIPE, count=3, n=60, **options):
+def silos(builder=small, training=RECIPE, count=3, n=60, **options):
     found = []
     for place in range(count):
         mine = np.flatnonzero(np.isin(Y, [place, place + 1]))[place::count][:n]
         found.append(
-            Silo(f"silo-{place}", X[mine] / 16, Y[mine], Network(builder, recipe), shares=SHARES, **options)
+            Silo(f"silo-{place}", X[mine] / 16, Y[mine], Network(builder, training), shares=SHARES, **options)
         )
     return found
 
@@ -80,9 +80,9 @@ def test_a_peer_is_not_moved_by_the_others_loss():
         network.begin(x, n_classes=2, seed=seed)
     alone = Network(small, RECIPE)
     alone.begin(x, n_classes=2, seed=1)
-    recipe = RECIPE.model_copy(update={"epochs": 2})
-    pair[0].learn_with(pair[1], x, y, seed=7, recipe=recipe, alpha=0.0, beta=1.0)
-    alone.fit(x, y, n_classes=2, seed=7, warm=True, recipe=recipe)
+    training = RECIPE.model_copy(update={"epochs": 2})
+    pair[0].learn_with(pair[1], x, y, seed=7, training=training, alpha=0.0, beta=1.0)
+    alone.fit(x, y, n_classes=2, seed=7, warm=True, training=training)
     mine, other = pair[1].weights(), alone.weights()
     assert all(np.array_equal(mine[name], other[name]) for name in mine)
 

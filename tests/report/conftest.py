@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cosilo.report.facts import gather
-from cosilo.report.page import render
+from cosilo.report.run_page import render
 from cosilo.runs.run import Run
 
 Maker = Callable[..., Run]

@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 
-from cosilo.clock import Clock, Link
 from cosilo.errors import RunError
 from cosilo.report import lines
 from cosilo.report.facts import gather
 from cosilo.report.pace import Pace
-from cosilo.report.page import render
-from cosilo.report.words import labelling, verdict
+from cosilo.report.phrases import labelling, verdict
+from cosilo.report.run_page import render
 from cosilo.runs.run import Run
+from cosilo.simulated_time.clock import Clock, Link
 
 
 def scores(values, instances):

@@ -9,14 +9,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import Federation, Silo
-from cosilo.clock import Clock, Link
+from cosilo.config.settings import validate
 from cosilo.errors import ConfigError
 from cosilo.methods.cofed import CoFED
 from cosilo.methods.local import Local
 from cosilo.report import write_report
 from cosilo.runs.run import Run
-from cosilo.settings import validate
-from cosilo.target import Target
+from cosilo.silo.target import Target
+from cosilo.simulated_time.clock import Clock, Link
 
 X, Y = load_digits(return_X_y=True)
 SLOW, FAST = Clock(up=Link(rate=1e3)), Clock(up=Link(rate=(2e6, 1e7)))
@@ -101,7 +101,7 @@ def test_a_wrong_clock_is_one_line(clock, line):
 
 
 def silo_with_target(name, own, wanted, seed):
-    from cosilo.learners import Network, Recipe, zoo
+    from cosilo.learners import Network, Training, zoo
 
     rng = np.random.default_rng(seed)
     pick = {c: rng.permutation(np.flatnonzero(c == Y)) for c in (*own, *wanted)}
@@ -115,7 +115,7 @@ def silo_with_target(name, own, wanted, seed):
     return Silo(
         name,
         *some(own, 0, 40),
-        Network(lambda shape, k: zoo.mlp(shape, k, hidden=[16]), Recipe(lr=0.05, batch=16)),
+        Network(lambda shape, k: zoo.mlp(shape, k, hidden=[16]), Training(lr=0.05, batch=16)),
         target=Target(*some(wanted, 40, 44), unlabelled=rest[0], truth=rest[1]),
         test=some(wanted, 100, 140),
         shares=["weights", "similarity", "metrics", "size"],

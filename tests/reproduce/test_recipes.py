@@ -2,8 +2,8 @@
 
 import pytest
 
-from cosilo import settings
-from cosilo.compare import check
+from cosilo.comparison.compare import check
+from cosilo.config import settings
 from cosilo.errors import ConfigError
 from cosilo.reproduce.library import find, reproductions
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from cosilo.errors import RunError
-from cosilo.message import encode
-from cosilo.runs.files import append_line, mend_log, new_folder, read_lines, write, write_json
+from cosilo.protocol.message import encode
+from cosilo.runs.durable_files import append_line, mend_log, new_folder, read_lines, write, write_json
 from cosilo.runs.journal import Arrival, Failure, Journal, Mark, Replies
 
 BODY = encode({"votes": np.array([1, 2], np.int8)})

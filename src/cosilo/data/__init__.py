@@ -2,7 +2,7 @@
 
 from cosilo.data.dataset import Dataset
 from cosilo.data.datasets import DATASETS, load
-from cosilo.data.files import Table, read
+from cosilo.data.own_files import Table, read
 from cosilo.data.splits import Split, balanced, by_value, dirichlet, iid, shards, superclasses
 from cosilo.data.targets import TargetSplit, normal, subset
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.data.instances import Instances, form, take
 from cosilo.errors import DataError
-from cosilo.instances import Instances, form, take
-from cosilo.wording import guess, listing
+from cosilo.text import guess, listing
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,10 +19,10 @@ from cosilo.data import formats
 from cosilo.data.cache import remembered
 from cosilo.data.dataset import Dataset
 from cosilo.data.images import COLOUR, GREY
+from cosilo.data.instances import blocks
 from cosilo.data.locate import Hub, find
 from cosilo.errors import DataError
-from cosilo.instances import blocks
-from cosilo.wording import cause, guess, listing
+from cosilo.text import cause, guess, listing
 
 SplitName: TypeAlias = Literal["train", "test"]
 

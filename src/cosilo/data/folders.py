@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosilo.data.extra import needs
 from cosilo.data.images import COLOUR, GREY, decode, is_colour
 from cosilo.errors import DataError
-from cosilo.wording import cause
+from cosilo.text import cause
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 

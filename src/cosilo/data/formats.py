@@ -15,7 +15,7 @@ from cosilo.data.extra import needs
 from cosilo.data.images import decode
 from cosilo.errors import DataError
 from cosilo.progress import bar
-from cosilo.wording import cause, listing
+from cosilo.text import cause, listing
 
 ADULT_COLUMNS = (
     "age",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cosilo.data.extra import needs
 from cosilo.errors import DataError
 from cosilo.progress import bar
-from cosilo.wording import cause
+from cosilo.text import cause
 
 GREY, COLOUR = "L", "RGB"
 

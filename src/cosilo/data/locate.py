@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cosilo.data.extra import needs
 from cosilo.errors import DataError
-from cosilo.wording import cause
+from cosilo.text import cause
 
 _PATIENCE = 10.0
 """Seconds in which the hub has to show a sign of life."""

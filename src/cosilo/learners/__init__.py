@@ -8,12 +8,12 @@ from cosilo.learners.base import Learner, as_learner
 if TYPE_CHECKING:
     from cosilo.learners.estimator import Estimator
     from cosilo.learners.network import Network
-    from cosilo.learners.recipe import Recipe
+    from cosilo.learners.training import Training
 
-__all__ = ["Estimator", "Learner", "Network", "Recipe", "as_learner"]
+__all__ = ["Estimator", "Learner", "Network", "Training", "as_learner"]
 
 #: Where the names live that cost an import of scikit-learn, torch or pydantic.
-_LAZY = {"Estimator": "estimator", "Network": "network", "Recipe": "recipe"}
+_LAZY = {"Estimator": "estimator", "Network": "network", "Training": "training"}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cosilo.data.instances import Instances
 from cosilo.errors import LearnerError
-from cosilo.instances import Instances
 
 Codes = NDArray[np.int64]
 
@@ -67,7 +67,7 @@ class Learner(Protocol):
     ) -> None:
         """Train on (X, y).
 
-        `update` says that this is update training, which may have a recipe of its own; `warm` goes on
+        `update` says that this is update training, which may have a training of its own; `warm` goes on
         from what was learnt before.
         """
 

@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from cosilo.instances import Instances
+from cosilo.data.instances import Instances
 
 
 def encoded(estimator: Any, X: Instances) -> Any:

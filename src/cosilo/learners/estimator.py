@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from cosilo.data.instances import Instances
 from cosilo.errors import LearnerError
-from cosilo.instances import Instances
 from cosilo.learners import model_file
 from cosilo.learners.base import (
     Codes,

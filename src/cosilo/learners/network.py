@@ -1,4 +1,4 @@
-"""The adapter for torch modules: a training recipe around an `nn.Module`."""
+"""The adapter for torch modules: a training training around an `nn.Module`."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cosilo.data.instances import Instances, blocks, form
 from cosilo.errors import LearnerError
-from cosilo.instances import Instances, blocks, form
 from cosilo.learners.base import (
     Codes,
     balanced_weights,
@@ -25,10 +25,10 @@ from cosilo.learners.base import (
 )
 from cosilo.learners.distil import distil
 from cosilo.learners.mutual import learn_together
-from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
 from cosilo.learners.trainee import State, Trainee
-from cosilo.learners.training import Loss, train
+from cosilo.learners.training import Training
+from cosilo.learners.training_loop import Loss, train
 from cosilo.learners.zoo import hash_tokens
 
 # tensors has said it in one line if torch is missing
@@ -46,7 +46,7 @@ class Network:
 
     `module` is an `nn.Module` whose weights are where every cold training starts, or a builder
     `(input_shape, n_classes) -> nn.Module` that is called with the seed set. Update training follows
-    `update`; without one, `recipe` with batches of 1000 and class-weighted loss.
+    `update`; without one, `training` with batches of 1000 and class-weighted loss.
 
     With `tokens`, the size of a vocabulary, instances are texts; the module gets ids of their words
     (`zoo.hash_tokens`).
@@ -54,7 +54,7 @@ class Network:
     Images are (n, height, width) or (n, height, width, channels) and reach the module with channels first;
     bytes (uint8) are scaled to [−1, 1], everything else becomes float32 as it is.
 
-    >>> net = Network(lambda shape, k: nn.Linear(shape[0], k), Recipe(lr=0.1))
+    >>> net = Network(lambda shape, k: nn.Linear(shape[0], k), Training(lr=0.1))
     >>> net.fit(np.array([[-1.0], [1.0]]), np.array([0, 1]), n_classes=2, seed=1)
     >>> net.predict(np.array([[-2.0], [2.0]]))
     array([0, 1])
@@ -69,8 +69,8 @@ class Network:
     def __init__(
         self,
         module: nn.Module | Builder,
-        recipe: Recipe | None = None,
-        update: Recipe | None = None,
+        training: Training | None = None,
+        update: Training | None = None,
         *,
         tokens: int | None = None,
     ) -> None:
@@ -79,11 +79,11 @@ class Network:
         is_module = isinstance(module, nn.Module)
         self.name: str = type(module).__name__ if is_module else getattr(module, "__name__", "Network")
         self.module = module
-        self.recipe = recipe or Recipe()
+        self.training = training or Training()
         self.tokens = tokens
-        self.update = update or self.recipe.model_copy(update={"batch": 1000, "balanced": True})
+        self.update = update or self.training.model_copy(update={"batch": 1000, "balanced": True})
         self.weighs_by_itself = self.update.balanced
-        self.wants_validation = self.recipe.patience is not None or self.update.patience is not None
+        self.wants_validation = self.training.patience is not None or self.update.patience is not None
         self.module_: nn.Module | None = None
         self.n_classes_: int
         self.seed_: int
@@ -102,21 +102,22 @@ class Network:
         warm: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
         validation: tuple[Instances, Codes] | None = None,
-        recipe: Recipe | None = None,
+        training: Training | None = None,
         pull: float = 0.0,
     ) -> None:
         """Train from the template's weights, or with `warm` from the ones learnt before.
 
-        `recipe` stands in for the network's own; `pull` holds the weights near where this training starts.
+        `training` stands in for the network's own; `pull` holds the weights near where this training starts.
         """
-        recipe = recipe or (self.update if update else self.recipe)
-        if recipe.patience is None:
+        training = training or (self.update if update else self.training)
+        if training.patience is None:
             validation = None
         elif validation is None or len(validation[1]) == 0:
             raise LearnerError(
-                f"{self.name}: patience={recipe.patience} wants a validation set; without one set it to None"
+                f"{self.name}: patience={training.patience} wants a validation set; without one "
+                "set it to None"
             )
-        device = device_of(recipe.device)
+        device = device_of(training.device)
         before = self._learnt() if warm else None
         columns = self.columns_ if warm else columns_of(X)
         x = self._tensor(X, columns)
@@ -126,7 +127,7 @@ class Network:
                 f"{self.name}: warm fit on {_words(shape, is_bytes)} and {n_classes} classes, but it has "
                 f"learnt {_words(self.input_shape_, self.bytes_)} and {self.n_classes_}; set warm=False"
             )
-        if sample_weight is None and recipe.balanced:
+        if sample_weight is None and training.balanced:
             sample_weight = balanced_weights(y, n_classes)
         data = Labelled.of(x, y, sample_weight).to(device)
         held = None
@@ -135,7 +136,7 @@ class Network:
         with seeded(seed), black_box(self.name, "fit"):
             module = (before if before is not None else self._built(shape, n_classes)).to(device)
             with _whole(module):
-                train(module, recipe, data, held, n_classes=n_classes, seed=seed, name=self.name, pull=pull)
+                train(module, training, data, held, n_classes=n_classes, seed=seed, name=self.name, pull=pull)
         self.module_, self.n_classes_ = module.eval(), int(n_classes)
         self.input_shape_, self.bytes_, self.columns_ = shape, is_bytes, columns
         if not warm:
@@ -148,7 +149,7 @@ class Network:
         y: Codes,
         *,
         seed: int,
-        recipe: Recipe,
+        training: Training,
         alpha: float,
         beta: float,
         temperature: float = 1.0,
@@ -158,17 +159,19 @@ class Network:
 
         `state` is that of this network's optimiser after the last time; the new one is returned.
         """
-        device = device_of(recipe.device)
-        weight = balanced_weights(y, self.n_classes_) if recipe.balanced else None
+        device = device_of(training.device)
+        weight = balanced_weights(y, self.n_classes_) if training.balanced else None
         data = Labelled.of(self._tensor(X, self.columns_), y, weight).to(device)
         with seeded(seed), black_box(self.name, "fit"):
             mine, theirs = (
-                Trainee(network._learnt().to(device), recipe, network.n_classes_, network.name, state=before)
+                Trainee(
+                    network._learnt().to(device), training, network.n_classes_, network.name, state=before
+                )
                 for network, before in ((self, state), (peer, None))
             )
             shares = {"alpha": alpha, "beta": beta, "temperature": temperature}
             with _whole(mine.module), _whole(theirs.module):
-                learn_together(mine, theirs, data, recipe, **shares, seed=seed)
+                learn_together(mine, theirs, data, training, **shares, seed=seed)
         for trainee in (mine, theirs):
             trainee.module.eval()
         return mine.optimiser.state()
@@ -208,14 +211,14 @@ class Network:
         return float(cross_entropy(outputs, codes))
 
     def imitate(
-        self, X: Instances, targets: NDArray[np.float32], *, seed: int, recipe: Recipe, loss: Loss
+        self, X: Instances, targets: NDArray[np.float32], *, seed: int, training: Training, loss: Loss
     ) -> None:
         """Go on from the weights learnt before, towards these outputs, by a loss that compares the two."""
         data = Labelled(self._tensor(X, self.columns_), torch.tensor(targets, dtype=torch.float32), None)
-        device, module = device_of(recipe.device), self._learnt()
+        device, module = device_of(training.device), self._learnt()
         with seeded(seed), black_box(self.name, "fit"), _whole(module):
             options: Any = {"n_classes": self.n_classes_, "seed": seed, "name": self.name, "loss": loss}
-            train(module.to(device), recipe, data.to(device), **options)
+            train(module.to(device), training, data.to(device), **options)
         module.eval()
 
     def distil(
@@ -224,18 +227,18 @@ class Network:
         targets: NDArray[np.float32],
         *,
         seed: int,
-        recipe: Recipe,
+        training: Training,
         average_from: int,
         average_every: int,
     ) -> None:
         """Go on from the weights learnt before, towards these probabilities; see `distil`."""
-        device, module = device_of(recipe.device), self._learnt()
+        device, module = device_of(training.device), self._learnt()
         soft = torch.tensor(targets, dtype=torch.float32)
         data = Labelled(self._tensor(X, self.columns_), soft, None).to(device)
         with seeded(seed), black_box(self.name, "fit"), _whole(module):
-            student = Trainee(module.to(device), recipe, self.n_classes_, self.name)
+            student = Trainee(module.to(device), training, self.n_classes_, self.name)
             swa = {"average_from": average_from, "average_every": average_every}
-            distil(student, data, recipe, **swa, seed=seed)
+            distil(student, data, training, **swa, seed=seed)
         module.eval()
 
     def save(self, folder: Path) -> None:
@@ -254,7 +257,7 @@ class Network:
         with seeded(card["seed"]):
             module = self._built(shape, card["n_classes"])
         module_weights.load(module, folder / "model.safetensors", self.name)
-        self.module_ = module.to(device_of(self.recipe.device)).eval()
+        self.module_ = module.to(device_of(self.training.device)).eval()
         self.input_shape_, self.n_classes_, self.seed_ = shape, card["n_classes"], card["seed"]
         self.bytes_, self.columns_ = card["bytes"], card.get("columns")
 

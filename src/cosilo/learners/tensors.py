@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cosilo.data.instances import Instances
 from cosilo.errors import LearnerError
-from cosilo.instances import Instances
 from cosilo.learners.base import Codes, MissingExtra, black_box
 
 try:
@@ -85,7 +85,7 @@ def outputs(module: nn.Module, batch: Tensor, n_classes: int, name: str) -> Tens
 
 
 def device_of(choice: str) -> torch.device:
-    """The device of a recipe; "auto" is the fastest one this machine has."""
+    """The device of a training; "auto" is the fastest one this machine has."""
     here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if choice == "auto":
         choice = next(device for device, available in here.items() if available)

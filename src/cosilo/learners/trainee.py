@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import LearnerError
-from cosilo.learners.recipe import Recipe
 from cosilo.learners.tensors import outputs
+from cosilo.learners.training import Training
 from cosilo.learners.zoo import BodyHead
 
 import torch  # isort: skip
@@ -25,16 +25,20 @@ State = Mapping[str, NDArray[Any]]
 
 
 class Optimiser:
-    """The steps of a recipe's optimiser, with a state that can be taken along.
+    """The steps of a training's optimiser, with a state that can be taken along.
 
     These are torch's own step functions. Its optimiser objects do the same with more Python around every
     step, and load a compiler, which takes a second and a half, before the first.
     """
 
-    def __init__(self, recipe: Recipe, parameters: list[nn.Parameter], state: State | None = None) -> None:
-        self._recipe = recipe
+    def __init__(
+        self, training: Training, parameters: list[nn.Parameter], state: State | None = None
+    ) -> None:
+        self._training = training
         self._parameters: list[Tensor] = list(parameters)
-        moments = {"sgd": ["momentum"] if recipe.momentum else []}.get(recipe.optimiser, ["mean", "square"])
+        moments = {"sgd": ["momentum"] if training.momentum else []}.get(
+            training.optimiser, ["mean", "square"]
+        )
         self._moments = {kind: [torch.zeros_like(p) for p in parameters] for kind in moments}
         self._steps = 0
         if state:
@@ -63,15 +67,15 @@ class Optimiser:
     @torch.no_grad()
     def step(self, gradients: list[Tensor], rate: float) -> None:
         """One step with this learning rate."""
-        common: dict[str, Any] = {"lr": rate, "weight_decay": self._recipe.weight_decay, "maximize": False}
+        common: dict[str, Any] = {"lr": rate, "weight_decay": self._training.weight_decay, "maximize": False}
         common |= {"fused": True, "foreach": False}
         self._steps += 1
-        if self._recipe.optimiser == "sgd":
+        if self._training.optimiser == "sgd":
             momentum: list[Any] = self._moments.get("momentum") or [None] * len(gradients)
-            rest: dict[str, Any] = {"momentum": self._recipe.momentum, "dampening": 0.0, "nesterov": False}
+            rest: dict[str, Any] = {"momentum": self._training.momentum, "dampening": 0.0, "nesterov": False}
             sgd(self._parameters, gradients, momentum, **common, **rest)
             return
-        step = adam if self._recipe.optimiser == "adam" else adamw
+        step = adam if self._training.optimiser == "adam" else adamw
         mean, square = self._moments["mean"], self._moments["square"]
         rest = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False}
         step(self._parameters, gradients, mean, square, [], self._counters, **common, **rest)
@@ -83,7 +87,7 @@ class Trainee:
     def __init__(
         self,
         module: nn.Module,
-        recipe: Recipe,
+        training: Training,
         n_classes: int,
         name: str,
         *,
@@ -96,10 +100,10 @@ class Trainee:
         self._parameters = [p for p in module.parameters() if p.requires_grad]
         if not self._parameters:
             raise LearnerError(f"{name}: has no parameters to train")
-        self.optimiser = Optimiser(recipe, self._parameters, state)
+        self.optimiser = Optimiser(training, self._parameters, state)
         self._pull = pull
         self._start = [p.detach().clone() for p in self._parameters] if pull else []
-        plain = recipe.optimiser == "sgd" and not (recipe.momentum or recipe.weight_decay or pull)
+        plain = training.optimiser == "sgd" and not (training.momentum or training.weight_decay or pull)
         self._layers = dense_layers(module)
         self._at_once = plain and self._layers is not None
         self._passed: list[Tensor] = []  # what went into each layer, or the outputs with their graph

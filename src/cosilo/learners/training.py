@@ -1,114 +1,46 @@
-"""The training loop of networks: tensors in, trained module out, no loader in between."""
+"""How a network is trained, as plain settings: readable from a file, and without torch."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Annotated, Literal
 
-from cosilo.errors import LearnerError
-from cosilo.instances import blocks
-from cosilo.learners import losses
-from cosilo.learners.recipe import Recipe
-from cosilo.learners.tensors import PREDICT_BATCH, Labelled, outputs, shown
-from cosilo.learners.trainee import Trainee
-
-import torch  # isort: skip
-from torch import Tensor, nn  # isort: skip
-from torch.nn.functional import cross_entropy  # isort: skip
-
-#: The gradient of a loss at outputs, given what they should have been and perhaps a weight for each instance.
-Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+from pydantic import BaseModel, ConfigDict, Field
 
 
-def batch_sizes(n: int, batch: int) -> list[int]:
-    """Sizes of the batches of an epoch.
+class Training(BaseModel):
+    """How a network is trained.
 
-    A single instance left over joins the batch before it, because batch normalisation fails on one.
-
-    >>> batch_sizes(10, 4), batch_sizes(9, 4), batch_sizes(3, 4)
-    ([4, 4, 2], [4, 5], [3])
+    >>> Training(lr=0.1, decay=0.5).rate(2)
+    0.025
     """
-    sizes = [block.stop - block.start for block in blocks(n, batch)]
-    if len(sizes) > 1 and sizes[-1] == 1 < batch:
-        sizes[-2:] = [batch + 1]
-    return sizes
 
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-#: Instances that are made ready at a time: one copy for many batches, and not one of the whole set.
-_READY = 4096
+    optimiser: Literal["adam", "adamw", "sgd"] = "adam"
+    lr: Annotated[float, Field(gt=0)] = 1e-3
+    #: Used by sgd.
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    #: What happens to the learning rate: nothing; × decay after every epoch; half a cosine down to 0 over
+    #: all epochs; × decay after each third of the epochs.
+    schedule: Literal["constant", "exponential", "cosine", "step"] = "exponential"
+    decay: Annotated[float, Field(gt=0, le=1)] = 0.99
+    epochs: Annotated[int, Field(ge=1)] = 20
+    #: Never larger than the set.
+    batch: Annotated[int, Field(ge=1)] = 50
+    #: Stop after so many epochs without a smaller validation loss and go back to the best weights.
+    patience: Annotated[int | None, Field(ge=1)] = None
+    #: Weigh each sample by 1/count of its class, scaled to mean 1.
+    balanced: bool = False
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
-
-def batches(data: Labelled, batch: int, order: torch.Generator) -> Iterator[Labelled]:
-    """The batches of one epoch, as a module sees them: one permutation, and slices of it."""
-    sizes = batch_sizes(len(data.x), batch)
-    shuffled = torch.randperm(len(data.x), generator=order).to(data.x.device)
-    at_once = max(1, _READY // batch)
-    start = 0
-    for group in (sizes[i : i + at_once] for i in range(0, len(sizes), at_once)):
-        index = shuffled[start : start + sum(group)]
-        x = torch.split(shown(data.x.index_select(0, index)), group)
-        y = torch.split(data.y.index_select(0, index), group)
-        if data.weight is None:
-            weight: Sequence[Tensor | None] = [None] * len(group)
-        else:
-            weight = torch.split(data.weight.index_select(0, index), group)
-        yield from map(Labelled, x, y, weight)
-        start += sum(group)
-
-
-def train(
-    module: nn.Module,
-    recipe: Recipe,
-    data: Labelled,
-    held: Labelled | None = None,
-    *,
-    n_classes: int,
-    seed: int,
-    name: str,
-    loss: Loss = losses.cross_entropy,
-    pull: float = 0.0,
-) -> None:
-    """Train a module in place by a recipe; with `held`, stop early and go back to the best weights.
-
-    `pull` adds (pull/2)‖w − w₀‖² to the loss, where w₀ are the weights at the start (FedProx).
-    """
-    trainee = Trainee(module, recipe, n_classes, name, pull=pull)
-    order = torch.Generator().manual_seed(seed % 2**63)
-    best_loss, best_epoch, best_state = math.inf, 0, module.state_dict()
-    for epoch in range(recipe.epochs):
-        module.train()
-        rate = recipe.rate(epoch)
-        total = torch.zeros((), device=data.x.device)  # asked for once per epoch: asking waits for the device
-        for x, y, weight in batches(data, recipe.batch, order):
-            gradient = loss(trainee.outputs(x), y, weight)
-            trainee.step(gradient, rate)
-            total += gradient.sum()
-        finite(total, "loss", epoch, recipe, name)
-        if held is not None and recipe.patience is not None:
-            mean = torch.tensor(_mean_loss(module, held, n_classes, name))
-            held_loss = finite(mean, "validation loss", epoch, recipe, name)
-            if held_loss < best_loss:
-                best_loss, best_epoch = held_loss, epoch
-                best_state = {key: value.detach().clone() for key, value in module.state_dict().items()}
-            elif epoch - best_epoch >= recipe.patience:
-                break
-    if held is not None:
-        module.load_state_dict(best_state)
-
-
-@torch.no_grad()
-def _mean_loss(module: nn.Module, held: Labelled, n_classes: int, name: str) -> float:
-    module.eval()
-    total = 0.0
-    for block in blocks(len(held.x), PREDICT_BATCH):
-        answer = outputs(module, shown(held.x[block]), n_classes, name)
-        total += cross_entropy(answer, held.y[block], reduction="sum").item()
-    return total / len(held.x)
-
-
-def finite(total: Tensor, what: str, epoch: int, recipe: Recipe, name: str) -> float:
-    """The number, or an error that says when training went astray."""
-    loss = total.item()
-    if math.isfinite(loss):
-        return loss
-    value = "NaN" if math.isnan(loss) else "infinite"
-    raise LearnerError(f"{name}: {what} became {value} in epoch {epoch + 1}; lower lr, now {recipe.lr:g}")
+    def rate(self, epoch: int) -> float:
+        """The learning rate of an epoch; the first is epoch 0."""
+        match self.schedule:
+            case "constant":
+                return self.lr
+            case "exponential":
+                return self.lr * self.decay**epoch
+            case "cosine":
+                return self.lr * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+            case "step":
+                return self.lr * self.decay ** (3 * epoch // self.epochs)

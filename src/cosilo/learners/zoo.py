@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cosilo.errors import LearnerError
 from cosilo.learners import tensors  # noqa: F401 - says it in one line if torch is missing
-from cosilo.wording import guess, listing
+from cosilo.text import guess, listing
 
 import torch  # isort: skip
 from torch import Tensor, nn  # isort: skip

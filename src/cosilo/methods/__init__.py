@@ -2,7 +2,7 @@
 
 from cosilo.methods.base import Method, step
 from cosilo.methods.cofed import CoFED
-from cosilo.methods.dofed_spp import DoFedSPP
+from cosilo.methods.dofed_spp.dofed_spp import DoFedSPP
 from cosilo.methods.fedadp import FedAdp
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.fedbe import FedBE

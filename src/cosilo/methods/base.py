@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from cosilo.errors import ConfigError, DataError, LearnerError
-from cosilo.message import KINDS, Message
-from cosilo.target import aims
-from cosilo.task import Task
-from cosilo.wording import listing
+from cosilo.protocol.message import KINDS, Message
+from cosilo.protocol.task import Task
+from cosilo.silo.target import aims
+from cosilo.text import listing
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
-    from cosilo.institution import Institution
-    from cosilo.silo import Silo
+    from cosilo.coordination.coordinator import Silos
+    from cosilo.coordination.institution import Institution
+    from cosilo.silo.silo import Silo
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Method(BaseModel):
     ) -> None:
         """The same with what each silo trains on, and what it wants: none if it has no target.
 
-        `cosilo.target.untaught` names the target classes that no other silo trains on.
+        `cosilo.silo.target.untaught` names the target classes that no other silo trains on.
         """
 
     @step(classes="task", pool="task", offers="task")

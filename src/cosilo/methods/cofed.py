@@ -25,17 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from cosilo.aggregation.voting import Elected, agreement, elect, vote_dtype
 from cosilo.errors import ConfigError, DataError, LearnerError
-from cosilo.message import Message
 from cosilo.methods.base import Method, step
-from cosilo.task import Task
-from cosilo.voting import Elected, agreement, elect, vote_dtype
-from cosilo.wording import listing
+from cosilo.protocol.message import Message
+from cosilo.protocol.task import Task
+from cosilo.text import listing
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
-    from cosilo.silo import Silo
+    from cosilo.silo.silo import Silo
 
 
 class CoFED(Method):

@@ -3,8 +3,8 @@
 H. Wu and P. Wang, "Fast-Convergent Federated Learning with Adaptive Weighting" (2021).
 
 A silo's angle is that between its update and the mean update by size, averaged over the rounds in which it
-took part; its weight is ∝ D_i·e^f, with f a falling function of the angle (`cosilo.angles`). In a federation
-with institutions the rule holds at both layers, as Tempo compares with it, or at one (`at`).
+took part; its weight is ∝ D_i·e^f, with f a falling function of the angle (`cosilo.aggregation.angles`). In a
+federation with institutions the rule holds at both layers, as Tempo compares with it, or at one (`at`).
 
 Deviations from the paper:
 
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cosilo.angles import angle, shares, smoothed
-from cosilo.averaging import Weights, mean
+from cosilo.aggregation.angles import angle, shares, smoothed
+from cosilo.aggregation.averaging import Weights, mean
 from cosilo.methods.fedavg import FedAvg
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
 
 

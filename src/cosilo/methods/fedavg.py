@@ -10,7 +10,7 @@ Deviations from the paper:
 - The first silo draws the initial weights: the coordinator knows no architecture, only named arrays.
 - Batch-norm statistics are averaged with the parameters.
 - Local training, which everything is compared with, gets as many epochs as the rounds have together.
-- Each silo's optimiser is its recipe's and starts afresh every round; `decay` shrinks its learning rate.
+- Each silo's optimiser is its training's and starts afresh every round; `decay` shrinks its learning rate.
 """
 
 from collections.abc import Iterable
@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from cosilo.averaging import Weights, mean
-from cosilo.message import Message
+from cosilo.aggregation.averaging import Weights, mean
 from cosilo.methods.base import step
 from cosilo.methods.rounds import Rounds
+from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
-    from cosilo.silo import Silo
+    from cosilo.silo.silo import Silo
 
 
 class Averaging(Rounds):
-    """Train by the recipe, take the mean; a subclass says for how many epochs."""
+    """Train by the training, take the mean; a subclass says for how many epochs."""
 
     #: What a silo's model weighs in the average.
     weighting: Literal["size", "equal"] = "size"

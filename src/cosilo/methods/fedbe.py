@@ -12,7 +12,7 @@ Deviations from the paper:
   the models drawn, so that no silo sees another's; one silo trains the mean model towards the scores.
 - Batch-norm statistics are averaged with the parameters, and not drawn; the mean over training (SWA) is of
   parameters.
-- Each silo's optimiser is its recipe's and starts afresh every round. Local training gets as many epochs as
+- Each silo's optimiser is its training's and starts afresh every round. Local training gets as many epochs as
   the rounds have together.
 """
 
@@ -23,17 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.averaging import Weights, like, mean
+from cosilo.aggregation.averaging import Weights, like, mean
 from cosilo.errors import BadMessage, RunError
-from cosilo.message import Message
 from cosilo.methods.base import step
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.packing import pack, unpack
+from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
-    from cosilo.silo import Silo
+    from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -146,7 +146,7 @@ class FedBE(FedAvg):
             silo.need_pool(),
             targets,
             seed=silo.seed,
-            recipe=student.recipe.model_copy(update=change),
+            training=student.training.model_copy(update=change),
             average_from=self.average_from,
             average_every=self.average_every,
         )

@@ -29,18 +29,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.averaging import Weights, like
+from cosilo.aggregation.averaging import Weights, like
+from cosilo.aggregation.similarity import distance, fomo
 from cosilo.errors import BadMessage
-from cosilo.message import Message
 from cosilo.methods.base import Method, step
 from cosilo.methods.packing import pack, unpack
-from cosilo.similarity import distance, fomo
+from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
-    from cosilo.private import Examples
+    from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
-    from cosilo.silo import Silo
+    from cosilo.silo.data import Examples
+    from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -64,7 +64,7 @@ class FedFomo(Method):
     epsilon: Annotated[float, Field(ge=0, le=1)] = 0.3
     #: What ε loses each round.
     epsilon_decay: Annotated[float, Field(ge=0, le=1)] = 0.05
-    #: The learning rate of round t is that of the silo's recipe × decay^(t − 1).
+    #: The learning rate of round t is that of the silo's training × decay^(t − 1).
     decay: Annotated[float, Field(gt=0, le=1)] = 0.99
     #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Count = 1
@@ -117,7 +117,7 @@ class FedFomo(Method):
 
     @step()
     def alone(self, silo: "Silo") -> None:
-        """Local training by the silo's own recipe, for as many epochs as the federation has: equal work."""
+        """Local training by the silo's own training, for as many epochs as the federation has: equal work."""
         silo.fit("local", epochs=self.rounds * self.epochs)
 
     @step()
@@ -141,7 +141,7 @@ class FedFomo(Method):
         """Some epochs from the silo's own model; where it began is remembered."""
         silo.notes["base"] = silo.network.weights()
         _, (X, y) = _parts(silo)
-        lr = silo.network.recipe.lr * self.decay ** (round - 1)
+        lr = silo.network.training.lr * self.decay ** (round - 1)
         silo.network.train_on((X, silo.network.codes[y]), epochs=self.epochs, lr=lr, patience=None)
         return {"weights": silo.network.weights()}
 

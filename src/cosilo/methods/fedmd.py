@@ -10,7 +10,7 @@ vocabulary and of the pool; a public class with the name of a silo's class is th
 its own classes.
 
 Numbers are those of the authors' code. Training on the pool has an optimiser of its own; private training,
-digest and revisit follow the silo's recipe, with its optimiser and learning rate, but for epochs and batches.
+digest and revisit are as the silo's own training settings say, but for epochs and batches.
 
 Deviations from the paper:
 
@@ -21,7 +21,7 @@ Deviations from the paper:
 - Every training starts with a new optimiser: moments are not carried over the rounds.
 - What the last layer looks like (the authors' has no bias, and an L2 penalty) is up to each silo's network.
 - Local training, which everything is compared with, gets as many epochs on private data as FedMD has at
-  most, private_epochs + rounds × revisit_epochs, by the silo's own recipe.
+  most, private_epochs + rounds × revisit_epochs, by the silo's own training.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,19 +31,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.averaging import Weights, mean
+from cosilo.aggregation.averaging import Weights, mean
+from cosilo.data.instances import Instances, take
+from cosilo.data.pool_labels import stratified
 from cosilo.errors import BadMessage, DataError
-from cosilo.instances import Instances, take
-from cosilo.message import Message
 from cosilo.methods.base import Method, step
-from cosilo.pool_labels import stratified
-from cosilo.private import hold_out
-from cosilo.task import Task, in_order
+from cosilo.protocol.message import Message
+from cosilo.protocol.task import Task, in_order
+from cosilo.silo.data import hold_out
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
-    from cosilo.silo import Silo
+    from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
 #: The share of the pool that early stopping looks at.
@@ -120,7 +120,7 @@ class FedMD(Method):
 
     @step()
     def alone(self, silo: "Silo") -> None:
-        """Local training by the silo's own recipe, for as many epochs as FedMD has on private data."""
+        """Local training by the silo's own training, for as many epochs as FedMD has on private data."""
         silo.fit("local", epochs=self.private_epochs + self.rounds * self.revisit_epochs)
 
     @step()

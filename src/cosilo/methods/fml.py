@@ -14,7 +14,7 @@ Deviations from the paper:
 - The first silo draws the initial weights: the coordinator knows no architecture, only named arrays.
 - Batch-norm statistics are averaged with the parameters.
 - The personalised network's optimiser goes on over the rounds; the meme's begins anew at each fork, because
-  the weights that its momentum belongs to are gone. Both follow the silo's own recipe.
+  the weights that its momentum belongs to are gone. Both follow the silo's own training.
 - The KL terms are averaged over the batch and not over classes, and are not multiplied by T².
 - α and β may change over the rounds: § 6 recommends it without a formula; here the way between the numbers
   of a list is straight.
@@ -27,17 +27,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cosilo.averaging import Weights, mean
+from cosilo.aggregation.averaging import Weights, mean
 from cosilo.errors import LearnerError
-from cosilo.message import Message
 from cosilo.methods.base import step
 from cosilo.methods.rounds import Rounds
+from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
     from cosilo.learners.network import Network
     from cosilo.runs.journal import Replies
-    from cosilo.silo import Silo
+    from cosilo.silo.silo import Silo
 
 Share = Annotated[float, Field(ge=0, le=1)]
 #: One number, or numbers to go through from the first round to the last.

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 from cosilo.methods.base import Method, step
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
-    from cosilo.silo import Silo
+    from cosilo.coordination.coordinator import Silos
+    from cosilo.silo.silo import Silo
 
 
 class Local(Method):

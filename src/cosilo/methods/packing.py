@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cosilo.averaging import Weights
+from cosilo.aggregation.averaging import Weights
 from cosilo.errors import BadMessage
 
 

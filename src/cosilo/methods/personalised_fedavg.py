@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from cosilo.averaging import Weights
+from cosilo.aggregation.averaging import Weights
 from cosilo.methods.base import step
 from cosilo.methods.fedavg import FedAvg
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
-    from cosilo.silo import Silo
+    from cosilo.coordination.coordinator import Silos
+    from cosilo.silo.silo import Silo
 
 
 class PersonalisedFedAvg(FedAvg):

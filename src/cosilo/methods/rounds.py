@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from cosilo.averaging import Weights, like
-from cosilo.message import Message
+from cosilo.aggregation.averaging import Weights, like
 from cosilo.methods.base import Method, step
+from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
-    from cosilo.institution import Institution
+    from cosilo.coordination.coordinator import Silos
+    from cosilo.coordination.institution import Institution
     from cosilo.runs.journal import Replies
-    from cosilo.silo import Silo
+    from cosilo.silo.silo import Silo
 
 
 class Rounds(Method):
@@ -36,7 +36,7 @@ class Rounds(Method):
     local_rounds: Annotated[int, Field(ge=1)] = 1
     #: The share of the silos that takes part in a round, drawn anew each time; at least one does.
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    #: The learning rate of round t is that of the silo's recipe × decay^(t − 1).
+    #: The learning rate of round t is that of the silo's training × decay^(t − 1).
     decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     #: Whether silos first train alone, for as many epochs: what the federation is compared with.
     local: bool = True
@@ -144,7 +144,7 @@ class Rounds(Method):
 
     @step()
     def alone(self, silo: "Silo", times: int = 1) -> None:
-        """Local training by the silo's own recipe, for as many epochs as the federation has: equal work."""
+        """Local training by the silo's own training, for as many epochs as the federation has: equal work."""
         silo.fit("local", epochs=self.rounds * self.usual_epochs * times)
 
     @step()

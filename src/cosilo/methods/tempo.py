@@ -9,7 +9,7 @@ fewer epochs its clients do in the next round (eq. 9): the most divergent gets c
 Deviations from the paper, and what it leaves open:
 
 - Where all differences are equal everyone gets c; a difference of 0 counts as the smallest positive one; an
-  institution that did not answer keeps its epochs (`cosilo.pacing`).
+  institution that did not answer keeps its epochs (`cosilo.aggregation.epoch_pacing`).
 - The difference is one 2-norm over all parameters and batch-norm statistics.
 - A silo without members takes part like an institution: it trains once in each round.
 - A client that was lost is left out of its institution's mean, and of its size in that round.
@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from cosilo.averaging import like
-from cosilo.message import Message
+from cosilo.aggregation.averaging import like
+from cosilo.aggregation.epoch_pacing import epochs
+from cosilo.aggregation.similarity import distance
 from cosilo.methods.fedavg import Averaging
-from cosilo.pacing import epochs
-from cosilo.similarity import distance
+from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
-    from cosilo.coordinator import Silos
+    from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
 
 

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cosilo.report.ends import COLOURS, End, beside, write_names
+from cosilo.report.line_ends import COLOURS, End, beside, write_names
 from cosilo.report.over_time import TimeMark
+from cosilo.report.phrases import seconds, short
 from cosilo.report.summary import Baseline, Mark, Row
 from cosilo.report.svg import SOFT, look, render
-from cosilo.report.words import seconds, short
 
 #: If there are more methods than colours these come again, with dashes.
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (2, 1.5)))

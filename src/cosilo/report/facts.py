@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from cosilo.clock import Clock
 from cosilo.errors import RunError
 from cosilo.report.exchange import Exchange, exchange
 from cosilo.report.pace import Pace, members, pace
@@ -19,8 +18,9 @@ from cosilo.report.simulated import Simulated, simulated
 from cosilo.report.targets import Targets, targets
 from cosilo.report.timing import Timing, timing
 from cosilo.report.traffic import Traffic, traffic
-from cosilo.runs.files import read_json
+from cosilo.runs.durable_files import read_json
 from cosilo.runs.run import Run
+from cosilo.simulated_time.clock import Clock
 
 #: What `About` has a place of its own for; every other key of run.json is shown as a setting.
 _KNOWN = {"cosilo", "method", "seed", "silos", "pool", "pool_size", "created", "status", "clock", "members"}

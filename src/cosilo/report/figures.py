@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from cosilo.report.phrases import seconds, short
 from cosilo.report.results import Results, Round
 from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, TALL, look, new, render
 from cosilo.report.timing import Timing
-from cosilo.report.words import seconds, short
 
 #: Up to so many bars have a name each.
 MOST_BARS = 25

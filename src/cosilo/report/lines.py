@@ -9,9 +9,9 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from cosilo.report.averages import Average
 from cosilo.report.curves import Look, TimeCurve, by_time
-from cosilo.report.ends import COLOURS, End, beside, write_names
 from cosilo.report.exchange import Exchange
 from cosilo.report.facts import Facts
+from cosilo.report.line_ends import COLOURS, End, beside, write_names
 from cosilo.report.over_time import TimeMark
 from cosilo.report.pace import Pace
 from cosilo.report.summary import Baseline

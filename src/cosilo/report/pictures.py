@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from cosilo.report import figures, heat, lines, words
+from cosilo.report import figures, heat_maps, lines, phrases
 from cosilo.report.facts import Facts
 from cosilo.report.tree import tree
 
@@ -26,7 +26,7 @@ def pictures(facts: Facts) -> dict[str, Picture]:
         **_exchange(facts),
         "overlap": Picture(
             "Overlap of tasks",
-            Markup(heat.overlap(facts.results)),
+            Markup(heat_maps.overlap(facts.results)),
             "A cell counts the classes that the silo of its row and the silo of its column share, darker for "
             "more; on the diagonal are a silo's own classes.",
         ),
@@ -67,7 +67,7 @@ def _accuracy(facts: Facts) -> dict[str, Picture]:
             "Accuracy by round",
             Markup(lines.stages(facts)),
             "Each thin line is a silo, the thick black line the mean of the "
-            f"{words.plural(results.compared, 'silo')} with a score after every round{_others(facts)}."
+            f"{phrases.plural(results.compared, 'silo')} with a score after every round{_others(facts)}."
             f"{dashed} Where lines are flat, more rounds change nothing.",
         )
     if facts.simulated and any(facts.simulated.curve(means) for means in _means(facts)):
@@ -106,13 +106,13 @@ def _exchange(facts: Facts) -> dict[str, Picture]:
         )
         found["similarity"] = Picture(
             "Who learns from whom",
-            Markup(heat.similarity(exchange.similarity, numbers(facts))),
+            Markup(heat_maps.similarity(exchange.similarity, numbers(facts))),
             f"The silo of a row learns from the silo of a column: {what}; darker is more, blank nothing.",
         )
     if exchange.rounds:
         found["travels"] = Picture(
             "Models that travelled",
-            Markup(heat.travels(exchange, numbers(facts))),
+            Markup(heat_maps.travels(exchange, numbers(facts))),
             "A filled cell is a model that was uploaded in that round; nobody else's was.",
         )
     if exchange.rounds and exchange.budget is not None:
@@ -163,7 +163,7 @@ def _voting(facts: Facts) -> dict[str, Picture]:
     if rounds[-1].voters:
         found["agreement"] = Picture(
             "Agreement between silos",
-            Markup(heat.agreement(rounds[-1], numbers(facts))),
+            Markup(heat_maps.agreement(rounds[-1], numbers(facts))),
             "Of the pool instances that both silos put into classes both have, the share they put into the "
             f"same one{' (last round)' if several else ''}; blank where there is none to compare, and 1 by "
             "definition if they share a single class.",

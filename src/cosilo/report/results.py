@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from cosilo.protocol.task import in_order
 from cosilo.runs.run import Run
-from cosilo.task import in_order
 
 #: A histogram with more bars than this gets wider ones.
 _MOST_BARS = 16

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cosilo.clock import FREE, Clock, Moment, judged
+from cosilo.simulated_time.clock import FREE, Clock, Moment, judged
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cosilo.clock import Clock
-from cosilo.compare import Comparison
+from cosilo.comparison.compare import Comparison
 from cosilo.report.averages import Average, average
 from cosilo.report.facts import Facts, gather
 from cosilo.report.over_time import TimeMark, over_time
 from cosilo.runs.run import Run
+from cosilo.simulated_time.clock import Clock
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from cosilo.report.averages import Average
-from cosilo.report.soon import soon
+from cosilo.report.phrases import percent, seconds, size
 from cosilo.report.summary import Row, Summary
-from cosilo.report.words import percent, seconds, size
+from cosilo.report.time_to_accuracy import soon
 
 
 def table(summary: Summary) -> Table:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cosilo.report.phrases import short
 from cosilo.report.svg import BLUE, INK, LINE, SOFT, WIDTH, look, new, render
-from cosilo.report.words import short
 
 #: Dots in a line of members, and lines of them; what is more is told as a number.
 _ACROSS, _LINES = 20, 3

@@ -7,10 +7,10 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from cosilo.config.reproduces import Number, Reproduces
 from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, look
-from cosilo.reproduce.about import Number, Reproduces
-from cosilo.reproduce.verdict import Values, judge_number
-from cosilo.reproduce.words import PERCENT, unit
+from cosilo.reproduce.paper_verdict import Values, judge_number
+from cosilo.reproduce.sentences import PERCENT, unit
 
 _COLOURS = (BLUE, ORANGE, "#3d8b57", "#7b4fa3")
 

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cosilo import settings
-from cosilo.build import Source
-from cosilo.compare import plan_for
+from cosilo.comparison.compare import plan_for
+from cosilo.comparison.plan import Plan
+from cosilo.config import settings
+from cosilo.config.build import Source
+from cosilo.config.reproduces import Reproduces, Size
 from cosilo.errors import ConfigError
-from cosilo.plan import Plan
-from cosilo.reproduce.about import Reproduces, Size
-from cosilo.wording import guess, listing
-
-RECIPES = Path(__file__).parents[1] / "recipes"
+from cosilo.recipes import RECIPES
+from cosilo.text import guess, listing
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cosilo.compare import Comparison
-from cosilo.plan import Plan
+from cosilo.comparison.compare import Comparison
+from cosilo.comparison.plan import Plan
+from cosilo.config.reproduces import Measure, Place, Reproduces
 from cosilo.report.averages import average
-from cosilo.report.soon import Goal, rounds_to, seconds_to, soon
 from cosilo.report.summary import Numbers, numbers, summarise
-from cosilo.reproduce.about import Measure, Place, Reproduces
+from cosilo.report.time_to_accuracy import Goal, rounds_to, seconds_to, soon
 from cosilo.runs.run import Run
 
 #: Measures that say when an accuracy was reached, which all methods of the case have to have reached.

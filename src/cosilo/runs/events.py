@@ -5,7 +5,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from cosilo.runs.files import add_line, mend_log, read_lines
+from cosilo.runs.durable_files import add_line, mend_log, read_lines
 
 
 class Events:

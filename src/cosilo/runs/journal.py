@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.errors import BadMessage, RunError
-from cosilo.message import Message, decode, encode
-from cosilo.runs.files import (
+from cosilo.protocol.message import Message, decode, encode
+from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
     explained,

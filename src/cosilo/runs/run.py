@@ -21,16 +21,16 @@ from typing import IO, TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from cosilo.clock import Clock, Moment
 from cosilo.errors import RunError
-from cosilo.layers import layered
-from cosilo.runs.files import explained, read_json, read_lines, write_json
+from cosilo.runs.durable_files import explained, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
-from cosilo.runs.record import Record
-from cosilo.silo import Silo
+from cosilo.runs.silo_record import Record
+from cosilo.silo.silo import Silo
+from cosilo.simulated_time.clock import Clock, Moment
+from cosilo.simulated_time.institution_time import layered
 
 if TYPE_CHECKING:
-    from cosilo.institution import Institution
+    from cosilo.coordination.institution import Institution
 
 
 class Run:

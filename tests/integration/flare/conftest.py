@@ -19,21 +19,21 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cosilo import Federation, Run
-from cosilo.build.named import find_method
-from cosilo.settings import MethodSettings
+from cosilo.config.resolve import find_method
+from cosilo.config.settings import MethodSettings
 
 pytest.importorskip("nvflare")
 pytest.importorskip("torch")
 
-from cosilo.flare import kits, processes, runs, session
-from cosilo.flare.files import FederationSettings, as_federation, read_silo
+from cosilo.engines.flare import kits, processes, runs, session
+from cosilo.engines.flare.party_files import FederationSettings, as_federation, read_silo
 
 NAMES = ("tree", "svm", "net")
 TASKS = {"tree": [0, 1, 2, 3], "svm": [2, 3, 4, 5], "net": [1, 3, 5, 6]}
 LEARNERS = {
     "tree": '{ use = "sklearn.tree.DecisionTreeClassifier" }',
     "svm": '{ use = "sklearn.svm.SVC" }',
-    "net": '{ use = "mlp", recipe = { epochs = 3, lr = 0.01 } }',
+    "net": '{ use = "mlp", training = { epochs = 3, lr = 0.01 } }',
 }
 
 
@@ -99,11 +99,11 @@ class Deployment:
 
     def write_networks(self, *names: str, learner: str = '"mlp", hidden = [8]') -> None:
         """Silos with the same network, which share weights."""
-        recipe = 'recipe = { optimiser = "sgd", lr = 0.05, batch = 16 }'
+        training = 'training = { optimiser = "sgd", lr = 0.05, batch = 16 }'
         for name, data in zip(names, ("one", "two", "three"), strict=False):
             self.write(
                 name,
-                f'path = "{data}.csv"\nlabel = "digit"\nlearner = {{ use = {learner}, {recipe} }}\n'
+                f'path = "{data}.csv"\nlabel = "digit"\nlearner = {{ use = {learner}, {training} }}\n'
                 'shares = ["weights", "size", "metrics"]\n',
             )
 

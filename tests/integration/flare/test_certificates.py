@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from cosilo.cli import main
+from cosilo.cli.main import main
 
 pytest.importorskip("nvflare")
-from cosilo.flare import processes
-from cosilo.flare.kits import provision
-from cosilo.flare.reach import address
-from cosilo.flare.session import session
+from cosilo.engines.flare import processes
+from cosilo.engines.flare.kits import provision
+from cosilo.engines.flare.reach import address
+from cosilo.engines.flare.session import session
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ import pytest
 
 from cosilo.errors import RunError
 from cosilo.report import write_report
-from cosilo.runs.files import read_lines
+from cosilo.runs.durable_files import read_lines
 from cosilo.runs.run import runs_in
 
 pytest.importorskip("nvflare")
-from cosilo.flare import processes
-from cosilo.flare.files import read_silo
-from cosilo.flare.place import HOLD
-from cosilo.flare.runs import resume
-from cosilo.flare.session import until_reachable
+from cosilo.engines.flare import processes
+from cosilo.engines.flare.kit_settings import HOLD
+from cosilo.engines.flare.party_files import read_silo
+from cosilo.engines.flare.runs import resume
+from cosilo.engines.flare.session import until_reachable
 
 LOST = "silo 'svm': is not there; it takes part again when it is back"
 

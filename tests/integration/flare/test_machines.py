@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from cosilo import Federation, Run
-from cosilo.flare.files import read_silo
+from cosilo.engines.flare.party_files import read_silo
 from cosilo.methods import CoFED
-from cosilo.runs.files import read_lines
+from cosilo.runs.durable_files import read_lines
 
 pytest.importorskip("nvflare")
 pytestmark = [

@@ -9,14 +9,14 @@ import pytest
 
 from cosilo import Run
 from cosilo.errors import RunError
-from cosilo.runs.files import read_lines
+from cosilo.runs.durable_files import read_lines
 
 pytest.importorskip("nvflare")
-from cosilo.flare import processes
-from cosilo.flare.job import export
-from cosilo.flare.kits import CLASSES
-from cosilo.flare.runs import resume
-from cosilo.flare.session import session
+from cosilo.engines.flare import processes
+from cosilo.engines.flare.job import export
+from cosilo.engines.flare.kits import CLASSES
+from cosilo.engines.flare.runs import resume
+from cosilo.engines.flare.session import session
 
 LIES = {
     4: "field 'votes': label 99 of instance 0 is outside the task; wants 0 … 3, or -1 for an abstention",

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cosilo import Run
-from cosilo.runs.files import read_lines
+from cosilo.runs.durable_files import read_lines
 
-NETWORK = '{ use = "mlp", hidden = [8], recipe = { optimiser = "sgd", lr = 0.05, batch = 16 } }'
+NETWORK = '{ use = "mlp", hidden = [8], training = { optimiser = "sgd", lr = 0.05, batch = 16 } }'
 
 
 def content(path: Path) -> object:

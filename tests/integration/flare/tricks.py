@@ -16,7 +16,7 @@ import torch
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from cosilo.boundary import Boundary
+from cosilo.coordination.boundary import Boundary
 
 HERE = Path(__file__).parent
 
@@ -73,7 +73,7 @@ def intruder():
     from nvflare.collab import collab
     from nvflare.fuel.utils import fobs
 
-    from cosilo.flare import site
+    from cosilo.engines.flare import site
 
     fobs.register_data_classes(Bomb)
     soon, tried = site.Site._soon, []

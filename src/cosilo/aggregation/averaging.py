@@ -1,0 +1,66 @@
+"""Averages of models: named arrays in, named arrays out, one model in memory at a time."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.errors import BadMessage, ConfigError
+from cosilo.protocol.message import Message
+
+#: The parameters and buffers of a model by name, batch-norm statistics included.
+Weights: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+def mean(models: Iterable[tuple[Weights, float]]) -> dict[str, NDArray[Any]]:
+    """The weighted mean of models, Σ n_k w_k / Σ n_k (eq. 2 of FML, with equal n_k its equal-weight merge).
+
+    Sums are taken in float64, whatever the arrays are; counters (integers) become the nearest whole number.
+
+    >>> mean([({"w": np.array([1.0])}, 1.0), ({"w": np.array([4.0])}, 2.0)])
+    {'w': array([3.])}
+    """
+    total = 0.0
+    sums: dict[str, NDArray[np.float64]] = {}
+    products: dict[str, NDArray[np.float64]] = {}  # kept: new memory for every model would cost more
+    dtypes: dict[str, np.dtype[Any]] = {}
+    for weights, share in models:
+        if not share >= 0:
+            raise ConfigError(f"a model weighs {share}; wants a number of at least 0")
+        total += share
+        for name, array in weights.items():
+            if name not in sums:
+                sums[name], dtypes[name] = np.zeros(array.shape), array.dtype
+                products[name] = np.empty(array.shape)
+            np.multiply(array, share, out=products[name])
+            sums[name] += products[name]
+    if not total > 0:
+        raise ConfigError(f"the models weigh {total} in all; wants more than 0")
+    return {name: _as(summed / total, dtypes[name]) for name, summed in sums.items()}
+
+
+def _as(array: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    # A product of a number and an array without dimensions is a number: make it an array again.
+    return np.asarray(np.rint(array) if dtype.kind in "biu" else array).astype(dtype)
+
+
+def like(reference: Weights) -> Callable[[str, Message], None]:
+    """A check for replies with a field `weights`: the same names, shapes and types as `reference`."""
+    wanted = {name: _form(array) for name, array in reference.items()}
+
+    def check(silo: str, reply: Message) -> None:
+        weights = reply["weights"]
+        if not isinstance(weights, Mapping):
+            raise BadMessage("field 'weights' is no group of named arrays")
+        for name in sorted(wanted.keys() ^ weights.keys()):
+            raise BadMessage(f"weights: {name!r} is {'missing' if name in wanted else 'not in the model'}")
+        for name, array in weights.items():
+            if _form(array) != wanted[name]:
+                raise BadMessage(f"weights: {name!r} is {_form(array)}; the model's is {wanted[name]}")
+
+    return check
+
+
+def _form(array: NDArray[Any]) -> str:
+    return f"{array.dtype}{list(array.shape)}"

@@ -1,0 +1,280 @@
+"""How useful other silos' models are to one silo, and what follows: whose labels count, and how much.
+
+Arithmetic of DoFed-SPP (similarity ratios, eq. 19; labelling, eq. 20; smaller models, section 4.5) and of
+FedFomo (weights of a personal average), on losses, distances and named arrays; numpy in, numpy out.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosilo.aggregation.averaging import Weights
+from cosilo.errors import ConfigError, DataError
+
+Floats = NDArray[np.float64]
+
+#: The least distance of two models: eq. 19 divides by it.
+FLOOR = 1e-6
+
+# Values of all models that are centred and multiplied at once: 8 MB of float64, however long a model is.
+BLOCK = 1 << 20
+
+
+def ratios(
+    own_loss: float,
+    losses: ArrayLike,
+    distances: ArrayLike,
+    *,
+    rate: float,
+    g1: float = 0.0,
+    g2: float = 0.0,
+    floor: float = FLOOR,
+    before: ArrayLike | None = None,
+) -> Floats:
+    """The similarity ratios of one silo n, one for each model i (eq. 19 of DoFed-SPP); they add up to 1.
+
+    ρ_i ∝ max{ (γ·[ℓ_n(θ_tar,n) − ℓ_n(θ_rec,i)] + G1 + γ·G2) / ‖θ_rec,i − θ_rec,n‖, 0 }, with `own_loss` =
+    ℓ_n(θ_tar,n), `losses[i]` = ℓ_n(θ_rec,i), both on the labelled target points of the silo, and γ = `rate`.
+    With G1 = G2 = 0 the rate cancels. Where the equation leaves a question:
+
+    - A distance below `floor` (the silo's own model, untouched) becomes the floor.
+    - A loss of NaN is a model that is not there: its ratio is 0 in every case.
+    - If no ratio is positive, those of the last round (`before`) are kept, shared out anew among the models
+      that are there. If these have none either, the model with the smallest loss gets all (several with the
+      same loss: equal parts): when nobody is better than the silo's own model, the least bad one still tells
+      more than a mean over all.
+
+    The gains are 1 − 0.5, 1 − 0 and less than 0; divided by the distances 0.5, 0.5:
+
+    >>> ratios(1.0, [0.5, 0.0, 2.0], [1.0, 2.0, 1.0], rate=0.1)
+    array([0.5, 0.5, 0. ])
+    """
+    loss, distance = _row("losses", losses), _row("distances", distances)
+    _same_length("distances", distance, loss)
+    there = ~np.isnan(loss)
+    if not there.any():
+        raise DataError("losses: none of the models is there (all NaN); wants the loss of at least one")
+    if not math.isfinite(own_loss):
+        raise DataError(
+            f"own_loss is {own_loss}; wants a finite loss: the target model diverged, train slower"
+        )
+    if np.isneginf(loss).any():
+        raise DataError("losses: one is -inf; wants losses above that, or NaN for a model that is not there")
+    _check_distances(distance, there)
+    _check_constants(rate, g1, g2, floor)
+    gain = np.where(there, rate * (own_loss - loss) + g1 + rate * g2, 0.0)
+    raw = np.where(gain > 0, gain, 0.0) / np.where(there, np.maximum(distance, floor), 1.0)
+    if not raw.any() and before is not None:
+        last = _row("before", before)
+        _same_length("before", last, loss)
+        if not ((last >= 0) & np.isfinite(last)).all():
+            raise DataError(
+                "before: a ratio is negative, NaN or infinite; wants the ratios of the last round"
+            )
+        if there.all() and last.any():
+            return last  # to the last bit: a division by a sum near 1 would not keep them
+        raw = np.where(there, last, 0.0)
+    if not raw.any():
+        raw = (loss == loss[there].min()).astype(np.float64)
+    return _normalised(raw)
+
+
+def fomo(base_loss: float, losses: ArrayLike, distances: ArrayLike) -> Floats:
+    """FedFomo's weights: w_n ∝ max{ (L(θ_base) − L(θ_n)) / ‖θ_n − θ_base‖, 0 }, normalised.
+
+    All are 0 if none is positive: the silo then keeps its model. A model at distance 0 is the base and gets
+    0, as does a model that is not there (a loss of NaN).
+
+    >>> fomo(1.0, [0.5, 0.0, 2.0], [1.0, 2.0, 1.0])
+    array([0.5, 0.5, 0. ])
+    >>> fomo(1.0, [1.5, 1.0], [1.0, 0.0])
+    array([0., 0.])
+    """
+    loss, distance = _row("losses", losses), _row("distances", distances)
+    _same_length("distances", distance, loss)
+    if not math.isfinite(base_loss):
+        raise DataError(
+            f"base_loss is {base_loss}; wants a finite loss: the base model diverged, train slower"
+        )
+    if np.isneginf(loss).any():
+        raise DataError("losses: one is -inf; wants losses above that, or NaN for a model that is not there")
+    there = ~np.isnan(loss)
+    _check_distances(distance, there)
+    counts = there & (loss < base_loss) & (distance > 0)
+    return _normalised(np.where(counts, base_loss - loss, 0.0) / np.where(counts, distance, 1.0))
+
+
+def elect(opinions: Iterable[tuple[float, NDArray[Any]]]) -> tuple[NDArray[np.intp], Floats]:
+    """One class per instance: argmax_c Σ_i ρ_i · p_i(c | x) (eq. 20 of DoFed-SPP), and how sure that is.
+
+    `opinions` are pairs of a ratio and the (instances × classes) probabilities of one model; they are read
+    one at a time, so that one model's probabilities are in memory. The confidence is the winning class's
+    share of the total weight Σ_i ρ_i: 1 if all models are certain of it. Equal classes: the lowest code.
+
+    >>> codes, confidence = elect([(0.75, np.array([[0.6, 0.4]])), (0.25, np.array([[0.0, 1.0]]))])
+    >>> codes, confidence  # 0.75 · 0.6 = 0.45 against 0.75 · 0.4 + 0.25 · 1 = 0.55
+    (array([1]), array([0.55]))
+    """
+    weight = 0.0
+    sums: Floats | None = None
+    for i, (ratio, probabilities) in enumerate(opinions):
+        if not 0 <= ratio < math.inf:
+            raise DataError(f"opinion {i}: its ratio is {ratio}; wants a finite number of at least 0")
+        shape = probabilities.shape
+        if len(shape) != 2 or shape[1] < 1 or (sums is not None and shape != sums.shape):
+            wants = "instances × classes" if sums is None else f"{sums.shape}, as the ones before"
+            raise DataError(f"opinion {i}: probabilities of shape {shape}; wants {wants}")
+        if not np.isfinite(probabilities).all():
+            raise DataError(f"opinion {i}: its probabilities hold NaN or infinity; leave that model out")
+        if sums is None:
+            sums = np.zeros(shape)
+        sums += ratio * probabilities
+        weight += ratio
+    if sums is None or not weight > 0:
+        raise DataError(f"the opinions weigh {weight:g} in all; wants a model with a ratio above 0")
+    codes = sums.argmax(axis=1)
+    return codes, np.take_along_axis(sums, codes[:, np.newaxis], axis=1)[:, 0] / weight
+
+
+def vector(weights: Weights) -> Floats:
+    """A model as one vector: its arrays in the order of their names, without counters (integers).
+
+    >>> vector({"w": np.array([[3.0, 4.0]]), "b": np.array([1.0]), "seen": np.array(7)})
+    array([1., 3., 4.])
+    """
+    parts = [weights[name].astype(np.float64).reshape(-1) for name in _floating(weights)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def unvector(values: NDArray[Any], like: Weights) -> dict[str, NDArray[Any]]:
+    """The named arrays of a vector, in the shapes and types of `like`, without counters (integers).
+
+    >>> unvector(np.array([1.0, 3.0, 4.0]), {"w": np.zeros((1, 2)), "b": np.zeros(1), "seen": np.array(7)})
+    {'b': array([1.]), 'w': array([[3., 4.]])}
+    """
+    names = _floating(like)
+    length = sum(like[name].size for name in names)
+    if values.shape != (length,):
+        raise DataError(f"vector: got shape {values.shape}; wants ({length},), the parameters of the model")
+    ends = np.cumsum([like[name].size for name in names])[:-1]
+    parts = np.split(values, ends) if names else []
+    # Copies: a view would keep the vectors of all models alive.
+    return {
+        name: part.reshape(like[name].shape).astype(like[name].dtype)
+        for name, part in zip(names, parts, strict=True)
+    }
+
+
+def distance(one: Weights, other: Weights) -> float:
+    """‖θ − θ'‖, the l2 norm in eq. 19, array by array; counters (integers) are left out.
+
+    >>> distance({"w": np.array([3.0]), "b": np.array([0.0])}, {"w": np.array([0.0]), "b": np.array([4.0])})
+    5.0
+    """
+    names = _floating(one)
+    for name in sorted(set(names) ^ set(_floating(other))):
+        raise DataError(f"weights: {name!r} is in one of the two models only; wants the same names in both")
+    squares = 0.0
+    for name in names:
+        if one[name].shape != other[name].shape:
+            shapes = f"{one[name].shape} and {other[name].shape}"
+            raise DataError(f"weights: {name!r} has the shapes {shapes}; wants the same in both models")
+        apart = one[name].astype(np.float64) - other[name]
+        squares += float(np.square(apart, out=apart).sum())
+    return math.sqrt(squares)
+
+
+def compress(models: NDArray[Any] | Iterable[NDArray[Any]], components: int) -> tuple[NDArray[Any], Floats]:
+    """PCA over K stacked model vectors (section 4.5 of DoFed-SPP): each model near it, of lower rank.
+
+    Returns the reconstructions, K × d in the models' type, and of each the relative error ‖x̂ − x‖ / ‖x‖.
+    What has to travel is the mean, `components` vectors and K · `components` numbers. K models
+    differ in K − 1 directions at most, so that from K − 1 components on they are as they were.
+
+    With the centred models X = U·S·Vᵀ the reconstruction X·V_r·V_rᵀ is U_r·U_rᵀ·X, and U are the
+    eigenvectors of the K × K matrix X·Xᵀ: d may be millions. Directions below 1e-8 of the largest are lost
+    in rounding.
+
+    >>> models, errors = compress([np.array([0.0, 1.0]), np.array([0.0, 3.0]), np.array([0.1, 5.0])], 1)
+    >>> models.round(2)
+    array([[-0.02,  1.  ],
+           [ 0.03,  3.  ],
+           [ 0.08,  5.  ]])
+    """
+    if components < 1:
+        raise ConfigError(f"components is {components}; wants at least 1")
+    stacked = models if isinstance(models, np.ndarray) else _stacked(models)
+    if stacked.ndim != 2 or not len(stacked) or stacked.dtype.kind != "f":
+        got = f"{stacked.dtype} of shape {stacked.shape}"
+        raise DataError(f"models: got {got}; wants floats of shape models × parameters")
+    count, length = stacked.shape
+    step = max(1, BLOCK // count)
+    gram = np.zeros((count, count))
+    for start in range(0, length, step):
+        block = stacked[:, start : start + step].astype(np.float64)
+        bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
+        if len(bad):
+            raise DataError(f"models[{bad[0]}]: holds NaN or infinity; leave that model out")
+        block -= block.mean(axis=0)
+        gram += block @ block.T
+    if components >= count - 1:
+        return stacked.copy(), np.zeros(count)
+    kept = np.linalg.eigh(gram).eigenvectors[:, -components:]  # eigenvalues ascend
+    project = kept @ kept.T
+    smaller = np.empty_like(stacked)
+    lost, size = np.zeros(count), np.zeros(count)
+    for start in range(0, length, step):
+        block = stacked[:, start : start + step].astype(np.float64)
+        mean = block.mean(axis=0)
+        part = smaller[:, start : start + step]
+        part[:] = project @ (block - mean) + mean
+        size += np.square(block).sum(axis=1)
+        lost += np.square(block - part).sum(axis=1)
+    return smaller, np.sqrt(lost / np.where(size > 0, size, 1.0))
+
+
+def _stacked(models: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    vectors = list(models)
+    shapes = sorted({array.shape for array in vectors})
+    if len(shapes) != 1:
+        raise DataError(f"models: got {len(shapes)} shapes {shapes}; wants vectors of one length")
+    return np.stack(vectors)
+
+
+def _floating(weights: Weights) -> list[str]:
+    return sorted(name for name, array in weights.items() if array.dtype.kind == "f")
+
+
+def _normalised(raw: Floats) -> Floats:
+    total = raw.sum()
+    return raw / total if total > 0 else raw
+
+
+def _row(name: str, values: ArrayLike) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise DataError(f"{name}: got an array of shape {array.shape}; wants one number per model")
+    return array
+
+
+def _same_length(name: str, array: Floats, losses: Floats) -> None:
+    if len(array) != len(losses):
+        raise DataError(f"{name}: got {len(array)}; wants {len(losses)}, one per loss")
+
+
+def _check_distances(distances: Floats, there: NDArray[np.bool_]) -> None:
+    bad = np.flatnonzero(there & ~(distances >= 0))
+    if len(bad):
+        raise DataError(f"distances[{bad[0]}] is {distances[bad[0]]}; wants a number of at least 0")
+
+
+def _check_constants(rate: float, g1: float, g2: float, floor: float) -> None:
+    for name, value in (("rate", rate), ("floor", floor)):
+        if not 0 < value < math.inf:
+            raise ConfigError(f"{name} is {value}; wants a finite number above 0")
+    for name, value in (("g1", g1), ("g2", g2)):
+        if not 0 <= value < math.inf:
+            raise ConfigError(f"{name} is {value}; wants a finite number of at least 0")

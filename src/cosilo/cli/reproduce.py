@@ -1,0 +1,173 @@
+"""`cosilo reproduce`: run a paper's table or figure, and say what came of it."""
+
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from cosilo.config.reproduces import SIZES, Size
+from cosilo.errors import ConfigError, CosiloError, RunError
+from cosilo.reproduce.library import Reproduction, find, reproductions
+from cosilo.reproduce.outcome import Record, read_record
+from cosilo.reproduce.paper_verdict import judge_claim, judge_number
+from cosilo.reproduce.results_page import write_page
+from cosilo.reproduce.run_cases import RECORD, place, reproduce
+from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
+
+out = Console()
+err = Console(stderr=True)
+
+
+def add_command(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(name="reproduce")(_command)
+
+
+def _command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="What to reproduce: a name of --list, or a recipe with [reproduces]."
+        ),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Show what there is, and the last verdicts.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Reproduce everything.")] = False,
+    size: Annotated[Size, typer.Option(help="Minutes on a laptop, or the paper's own numbers.")] = "laptop",
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 3,
+    hours: Annotated[
+        float | None, typer.Option(min=0.001, help="Stop after so long; the same command goes on.")
+    ] = None,
+    folder: Annotated[Path, typer.Option("--dir", help="Where runs and records are.")] = Path(
+        "reproductions"
+    ),
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the page of results: PAGE.md, with the records in the folder PAGE beside it."
+        ),
+    ] = None,
+) -> None:
+    """Run a table or figure of a paper; ends with the paper's number, ours, and a verdict."""
+    if list_:
+        out.print(listed(folder))
+        return
+    chosen = list(reproductions().values()) if all_ else [find(name) for name in names or []]
+    if not chosen and page is None:
+        raise ConfigError("reproduce: wants a NAME, --all, --list or --page; --list shows the names")
+    failed = _reproduce_each(chosen, size, seeds, folder, hours)
+    if page is not None:
+        _page(page, folder)
+    if failed:
+        raise RunError("\n".join(failed))
+
+
+def _reproduce_each(
+    chosen: list[Reproduction], size: Size, seeds: int, folder: Path, hours: float | None
+) -> list[str]:
+    failed = []
+    try:
+        with _at_most(hours) as over:
+            for one in chosen:
+                try:
+                    found = reproduce(one, size, seeds, folder, lambda line: err.print(line, highlight=False))
+                except CosiloError as error:
+                    if len(chosen) == 1:
+                        raise
+                    failed += [f"{one.name}: {line}" for line in str(error).splitlines()]
+                    continue
+                show(one, found)
+    except KeyboardInterrupt:
+        what = f"{hours:g} hours are over" if over.is_set() else "stopped"
+        err.print(
+            f"\n{what}; completed steps are kept, and the same command goes on with them", soft_wrap=True
+        )
+        raise typer.Exit(0 if over.is_set() else 130) from None
+    return failed
+
+
+@contextmanager
+def _at_most(hours: float | None) -> Iterator[threading.Event]:
+    """Interrupt the run when time is over, as Ctrl-C does; a job in the background may not heed Ctrl-C."""
+    over = threading.Event()
+    if hours is None:
+        yield over
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        over.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, hours * 3600)
+    try:
+        yield over
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def show(one: Reproduction, record: Record) -> None:
+    """The paper's numbers, ours, and the verdicts."""
+    about = one.about
+    table = Table(
+        Column(""),
+        Column("paper", justify="right"),
+        Column("ours", justify="right"),
+        "verdict",
+        title=f"{about.paper}, {about.what}: {about.shows} ({record.size} size, {record.scale})",
+    )
+    for number in about.number:
+        paper = "–" if number.paper is None else shown(number, number.paper)
+        found = judge_number(number, record.values)
+        table.add_row(
+            number.text, paper, shown_average(number, found.average), verdict_of(number, record.values)
+        )
+    if about.number:
+        out.print(table)
+    for claim in about.claim:
+        held = judge_claim(claim, record.values)
+        out.print(
+            f"{claim.text}: {'no result' if held is None else held.text}", highlight=False, soft_wrap=True
+        )
+    out.print(f"{overall(about, record.values)}; {record.minutes:.1f} minutes at work", highlight=False)
+
+
+def listed(folder: Path) -> Table:
+    """All reproductions in both sizes, with their last verdicts in a folder."""
+    table = Table(
+        Column("name", no_wrap=True),
+        "reproduces",
+        Column("size"),
+        Column("minutes", justify="right"),
+        "last verdict",
+    )
+    for name, one in reproductions().items():
+        about = one.about
+        for size in SIZES:
+            path = place(folder, name, size) / RECORD
+            verdict = overall(about, read_record(path).values) if path.exists() else "not run"
+            first = size == SIZES[0]
+            what = f"{about.paper}, {about.what}: {about.shows}" if first else ""
+            table.add_row(name if first else "", what, size, f"{about.minutes[size]:g}", verdict)
+    return table
+
+
+def _page(path: Path, folder: Path) -> None:
+    if path.suffix != ".md":
+        raise ConfigError(f"--page {path}: wants a .md file")
+    beside = path.with_suffix("")
+    beside.mkdir(parents=True, exist_ok=True)
+    for found in sorted(folder.glob(f"*/{RECORD}")):  # the newest records join those that are there
+        shutil.copyfile(found, beside / read_record(found).file)
+    missing = write_page(path, reproductions())
+    out.print(f"page: {path}", soft_wrap=True)
+    if missing:
+        out.print(f"without a record: {', '.join(missing)}", soft_wrap=True)

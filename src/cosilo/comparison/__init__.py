@@ -1,0 +1,1 @@
+"""Methods × seeds of one recipe: a plan, and the runs it leads to."""

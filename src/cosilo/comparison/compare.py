@@ -1,0 +1,190 @@
+"""Several methods on several seeds of one recipe: everything is checked first, then run, one after the other.
+
+```
+comparison.json   the recipe, the methods, the seeds     comparison.html   the report
+METHOD-seedN/     one run each, as `cosilo run` makes it
+```
+
+A comparison that was interrupted goes on where it was, and one that is finished can grow: runs that are there
+are only opened. A run that fails does not keep the others from running.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cosilo.comparison.plan import Cell, Plan, grown, has_plan, make_plan, read_plan, write_plan
+from cosilo.config import build
+from cosilo.config.build import Source
+from cosilo.config.settings import validate
+from cosilo.errors import ConfigError, CosiloError, RunError
+from cosilo.runs.durable_files import read_json
+from cosilo.runs.run import Run, begin, locked, new_folder_name
+from cosilo.text import listing
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run without a result: `text` is safe to hand on, `story` is for whoever runs the comparison."""
+
+    text: str
+    story: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs of several methods on the same seeds; each one is in `runs` or in `failures`."""
+
+    folder: Path
+    plan: Plan
+    runs: Mapping[Cell, Run]
+    failures: Mapping[Cell, Failed]
+
+
+def compare(
+    values: Mapping[str, Any],
+    source: Source,
+    methods: Sequence[str],
+    seeds: int = 3,
+    folder: str | Path | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Comparison:
+    """Run every method on `seeds` seeds of a recipe, from the recipe's own seed on.
+
+    The folder of a comparison of the same recipe goes on from where that was; methods and seeds that are new
+    are added to it. `tell` gets one line before each run.
+
+    >>> import tempfile
+    >>> learners = [{"use": "sklearn.naive_bayes.GaussianNB"}, {"use": "sklearn.tree.DecisionTreeClassifier"}]
+    >>> split = {"use": "iid", "silos": 2, "size": 100}
+    >>> simulation = {"dataset": "digits", "split": split, "learners": learners}
+    >>> values = {"simulation": simulation, "pool": {"rest": True, "size": 200}}
+    >>> folder = tempfile.mkdtemp()
+    >>> found = compare(values, Source("example", Path()), ["local", "cofed"], 1, folder, tell=print)
+    local, seed 0 (1 of 2)
+    cofed, seed 0 (2 of 2)
+    >>> sorted(found.runs["cofed", 0].relative())
+    ['silo-1', 'silo-2']
+    """
+    place = default_folder(values, source) if folder is None else Path(folder)
+    return carry_out(plan_for(values, source, methods, seeds, place), place, tell)
+
+
+def default_folder(values: Mapping[str, Any], source: Source) -> Path:
+    """A new folder beside the runs of the recipe."""
+    return new_folder_name(source.path(validate(values, source.name).runs), "compare")
+
+
+def plan_for(
+    values: Mapping[str, Any], source: Source, methods: Sequence[str], seeds: int, folder: Path
+) -> Plan:
+    """What is to be compared, with what the folder's comparison has already."""
+    plan = make_plan(values, source, methods, seeds)
+    return grown(folder, read_plan(folder), plan) if has_plan(folder) else plan
+
+
+def carry_out(plan: Plan, folder: Path, tell: Callable[[str], None] = lambda line: None) -> Comparison:
+    """Check all of a plan, then run what is not finished."""
+    own = {".lock", "comparison.json.part"}  # what a crash may have left
+    if not has_plan(folder) and folder.exists() and any(e.name not in own for e in folder.iterdir()):
+        raise RunError(f"{folder}: is not empty and not a comparison; choose another directory")
+    check(plan, folder)
+    with locked(folder):
+        write_plan(folder, plan)
+        return _run(plan, folder, tell)
+
+
+def opened(folder: Path) -> Comparison:
+    """A comparison as it is on disk, finished or not; nothing is run."""
+    plan = read_plan(folder)
+    runs, failures = {}, {}
+    for cell in plan.cells:
+        path = _place(folder, cell)
+        if _finished(path):
+            runs[cell] = Run(path)
+        else:
+            text = _reason(path) or "it is not finished; `cosilo resume` goes on with it"
+            failures[cell] = Failed(text, text)
+    return Comparison(folder, plan, runs, failures)
+
+
+# ---------------------------------------------------------------------- before anything is computed
+
+
+def check(plan: Plan, folder: Path) -> None:
+    """Raise for all that would keep a run from starting, one line each; trains nothing, writes nothing."""
+    problems: dict[str, set[int]] = {}
+    for seed in plan.seeds:
+        for line in _problems(plan, seed, folder):
+            problems.setdefault(line, set()).add(seed)
+    if problems:
+        lines = []
+        for line, seeds in problems.items():
+            only = "" if len(seeds) == len(plan.seeds) else f"seed {listing(sorted(seeds))}: "
+            lines.append(f"{only}{line}")
+        raise ConfigError("\n".join(lines))
+
+
+def _problems(plan: Plan, seed: int, folder: Path) -> list[str]:
+    try:
+        members = plan.members(seed)
+    except CosiloError as error:
+        return str(error).splitlines()
+    problems = []
+    for method in plan.methods:
+        path = _place(folder, (method, seed))
+        try:
+            federation = plan.federation((method, seed), members)
+            problems += federation.check()
+            if (path / "run.json").exists():
+                begin(path, federation.settings(), None)  # raises if that is another run
+                for silo in federation.silos:
+                    known = path / "silos" / silo.name / "data.json"
+                    if known.exists() and read_json(known) != {"fingerprint": silo.fingerprint()}:
+                        problems.append(
+                            f"{path}: silo {silo.name!r}: its data is not what it was when the run began; "
+                            "put it back or choose another directory"
+                        )
+        except CosiloError as error:
+            problems += str(error).splitlines()
+    return problems
+
+
+# ---------------------------------------------------------------------- run after run
+
+
+def _run(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Comparison:
+    runs, failures = {}, {}
+    members: dict[int, build.Members] = {}
+    for number, cell in enumerate(plan.cells, start=1):
+        method, seed = cell
+        path = _place(folder, cell)
+        done = _finished(path)
+        line = f"{method}, seed {seed} ({number} of {len(plan.cells)})"
+        tell(f"{line}: finished before" if done else line)
+        try:
+            if not done:
+                if seed not in members:
+                    members = {seed: plan.members(seed)}  # the data of one seed at a time
+                plan.federation(cell, members[seed]).run(path)
+            runs[cell] = Run(path)
+        except CosiloError as error:
+            failures[cell] = Failed(_reason(path) or str(error), str(error))
+    return Comparison(folder, plan, runs, failures)
+
+
+def _place(folder: Path, cell: Cell) -> Path:
+    return folder / f"{cell[0]}-seed{cell[1]}"
+
+
+def _finished(path: Path) -> bool:
+    return (path / "run.json").exists() and Run(path).status == "finished"
+
+
+def _reason(path: Path) -> str | None:
+    """Why a run stopped, from its event log: what silos keep in logs of their own is not in there."""
+    if not (path / "run.json").exists() or Run(path).status not in ("stopped", "refused"):
+        return None
+    texts = [event["text"] for event in Run(path).events() if event["event"] == "stop"]
+    return str(texts[-1]) if texts else None

@@ -1,0 +1,233 @@
+"""What a comparison compares: methods, seeds, and the parameters that each method gets from one recipe."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cosilo.config import build
+from cosilo.config.build import Source
+from cosilo.config.settings import Settings, explain, validate
+from cosilo.errors import ConfigError, RunError
+from cosilo.federation.federation import Federation
+from cosilo.methods import METHODS
+from cosilo.methods.base import Method
+from cosilo.runs.durable_files import read_json, write_json
+from cosilo.text import guess, listing
+
+#: A method and a seed.
+Cell = tuple[str, int]
+#: Keys that may differ when a comparison goes on: methods are held against each other by their parameters,
+#: the others change how fast a result comes, or is said to come, and not the result.
+_FREE = {"method", "compare", "reach", "reproduces", "workers", "timeout", "runs", "clock"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Methods × seeds of one recipe.
+
+    >>> simulation = {"dataset": "digits", "split": {"use": "iid", "silos": 2}, "learners": [{"use": "mlp"}]}
+    >>> method = {"use": "fedavg", "rounds": 5}
+    >>> values = {"simulation": simulation, "method": method, "compare": {"fedprox": {"mu": 0.1}}}
+    >>> plan = make_plan(values, Source("example", Path()), ["fedavg", "fedprox"], seeds=2)
+    >>> plan.cells
+    [('fedavg', 0), ('fedprox', 0), ('fedavg', 1), ('fedprox', 1)]
+    >>> plan.recipe(("fedprox", 1))["method"]
+    {'use': 'fedprox', 'rounds': 5, 'mu': 0.1}
+    """
+
+    source: Source
+    values: Mapping[str, Any]
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The recipe, typed."""
+        return validate(self.values, self.source.name)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All runs in their order: every method on the first seed, then on the second."""
+        return [(method, seed) for seed in self.seeds for method in self.methods]
+
+    def recipe(self, cell: Cell) -> dict[str, Any]:
+        """The values of one run, which could stand in a recipe of their own."""
+        name, seed = cell
+        rest = {
+            key: value for key, value in self.values.items() if key not in ("compare", "reach", "reproduces")
+        }
+        return {**rest, "seed": seed, "method": {"use": self.use(name), **self._given(name)}}
+
+    def federation(self, cell: Cell, members: build.Members) -> Federation:
+        """The federation of one run; its silos and its pool are those of every method on that seed."""
+        return build.federation(self.recipe(cell), self.source, members)
+
+    def members(self, seed: int) -> build.Members:
+        """The silos and the pool on a seed."""
+        return build.make_members(self.settings.model_copy(update={"seed": seed}), self.source)
+
+    # ------------------------------------------------------------------ methods and parameters
+
+    def use(self, name: str) -> str:
+        """What method a name means: that method, or what `[compare.NAME]` says."""
+        return str(self.settings.compare.get(name, {}).get("use", name))
+
+    def make_methods(self) -> dict[str, Method]:
+        """The methods with their parameters, or one line for each mistake in them."""
+        made, problems = {}, self._strangers()
+        for name, kind in self._kinds.items():
+            try:
+                made[name] = kind(**self._given(name))
+            except ValidationError as error:
+                problems += self._explain(error, name)
+        if problems:
+            raise ConfigError("\n".join(dict.fromkeys(problems)))
+        return {name: made[name] for name in self.methods}
+
+    @cached_property
+    def _kinds(self) -> dict[str, type[Method]]:
+        """Of the methods that are compared, and of those that the recipe has a table for."""
+        build.look_beside(self.source)
+        kinds, problems = {}, []
+        own = [name for name, table in self.settings.compare.items() if "use" in table]
+        for name in dict.fromkeys([*self.methods, *self.settings.compare]):
+            where = "methods" if name in self.methods else f"{self.source.name}: compare"
+            if name in own:
+                where = f"{self.source.name}: compare.{name}.use"
+                problems += self._misnamed(name, where)
+            try:
+                kinds[name] = build.find_kind(self.use(name), where)
+            except ConfigError as error:
+                beside = f", and in the recipe {listing(own)}" if own and name not in own else ""
+                problems.append(f"{error}{beside}")
+        if problems:
+            raise ConfigError("\n".join(problems))
+        return kinds
+
+    def _given(self, name: str) -> dict[str, Any]:
+        """What the recipe says about a method: what it has of `[method]`, then its `[compare.METHOD]`."""
+        shared = self.settings.method.parameters() if name in self.methods else {}
+        fields = self._kinds[name].model_fields
+        carried = {key: value for key, value in shared.items() if key in fields}
+        own = self.settings.compare.get(name, {})
+        return {**carried, **{key: value for key, value in own.items() if key != "use"}}
+
+    def _misnamed(self, name: str, where: str) -> list[str]:
+        """What is wrong with the name of a `[compare.NAME]` that says what to use: folders have it."""
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+            return [f"{where}: wants a table whose name has letters, digits, '_' and '-' only; got {name!r}"]
+        if name in METHODS and self.use(name) != name:
+            return [f"{where}: got {self.use(name)!r}; {name} is a method itself, choose another name"]
+        return []
+
+    def _strangers(self) -> list[str]:
+        """One line for each parameter of `[method]` that no compared method has."""
+        known = sorted({key for name in self.methods for key in self._kinds[name].model_fields})
+        problems = []
+        for key in self.settings.method.parameters():
+            if key in known:
+                continue
+            owners = [name for name, kind in METHODS.items() if key in kind.model_fields]
+            if owners:
+                hint = f"; it is a parameter of {listing(owners)}: move it to [compare.{owners[0]}]"
+            else:
+                hint = f"{guess(key, known)}; wants one of {listing(known, 20) or 'none'}"
+            what = f"none of the compared methods ({listing(self.methods)}) has it"
+            problems.append(f"{self.source.name}: method.{key}: {what}{hint}")
+        return problems
+
+    def _explain(self, error: ValidationError, name: str) -> list[str]:
+        """The lines of an error, each with the table that its key stands in."""
+        own, shared = self.settings.compare.get(name, {}), self.settings.method.parameters()
+        start = f"{self.source.name}: compare.{name}."
+        lines = []
+        for line in explain(error, self.source.name, self._kinds[name], f"compare.{name}").splitlines():
+            key = line.removeprefix(start).partition(":")[0].partition(".")[0]
+            carried = line.startswith(start) and key in shared and key not in own
+            lines.append(line.replace(start, f"{self.source.name}: method.", 1) if carried else line)
+        return lines
+
+
+def make_plan(values: Mapping[str, Any], source: Source, methods: Sequence[str], seeds: int) -> Plan:
+    """The plan for some methods on `seeds` seeds from the recipe's own on; names and parameters are right."""
+    if not methods or not all(methods):
+        raise ConfigError(f"methods: got {','.join(methods)!r}; wants some of {listing(METHODS)}")
+    if seeds < 1:
+        raise ConfigError(f"seeds: got {seeds}; wants at least 1")
+    first = validate(values, source.name).seed
+    plan = Plan(source, values, tuple(dict.fromkeys(methods)), tuple(range(first, first + seeds)))
+    plan.make_methods()
+    return plan
+
+
+# ---------------------------------------------------------------------- on disk
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    """Keep a plan in the folder of its comparison."""
+    found = {
+        "source": plan.source.name,
+        "folder": str(plan.source.folder.resolve()),
+        "values": plan.values,
+        "methods": list(plan.methods),
+        "seeds": list(plan.seeds),
+    }
+    write_json(folder / "comparison.json", found)
+
+
+def has_plan(folder: Path) -> bool:
+    """Whether a folder holds a comparison."""
+    return (folder / "comparison.json").exists()
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan of a comparison on disk."""
+    path = folder / "comparison.json"
+    found = read_json(path)
+    try:
+        source = Source(found["source"], Path(found["folder"]))
+        return Plan(source, dict(found["values"]), tuple(found["methods"]), tuple(found["seeds"]))
+    except (KeyError, TypeError, ValueError):
+        raise RunError(f"{path}: is damaged; restore it or start a new comparison") from None
+
+
+def grown(folder: Path, old: Plan, new: Plan) -> Plan:
+    """Both plans in one: of the same recipe, and with the same parameters for each method as before."""
+    for name in old.methods:
+        if name not in METHODS and name not in new.settings.compare:
+            raise RunError(
+                f"{folder}: is a comparison with {name!r}, and {new.source.name} has no [compare.{name}] any "
+                "more; choose another directory or delete this one"
+            )
+    methods = tuple(dict.fromkeys([*old.methods, *new.methods]))
+    both = replace(new, methods=methods, seeds=tuple(sorted({*old.seeds, *new.seeds})))
+    now = both.make_methods()
+    pairs: list[tuple[Any, Any]] = [(_fixed(old), _fixed(new))]
+    for name, method in old.make_methods().items():
+        was, becomes = ({"use": one.name, **one.model_dump()} for one in (method, now[name]))
+        pairs.append(({name: was}, {name: becomes}))
+    for was, becomes in pairs:
+        for key, before, after in _differences(was, becomes):
+            raise RunError(
+                f"{folder}: is a comparison with {key} = {before!r}, now it is {after!r}; "
+                "choose another directory or delete this one"
+            )
+    return both
+
+
+def _fixed(plan: Plan) -> dict[str, Any]:
+    return plan.settings.model_dump(mode="json", exclude=_FREE)
+
+
+def _differences(before: Any, now: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Dotted keys with two values that are not the same."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*before, *now]):
+            yield from _differences(before.get(key), now.get(key), f"{at}.{key}" if at else str(key))
+    elif before != now:
+        yield at, before, now

@@ -1,0 +1,1 @@
+"""Recipes: from TOML to silos, methods and federations."""

@@ -1,0 +1,62 @@
+"""From settings to a federation: reads the data, imports the learners, makes the silos."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cosilo import data
+from cosilo.config.resolve import find_kind, find_method, imported, make_learner
+from cosilo.config.settings import Settings, validate
+from cosilo.config.silos import make_pool, make_silos
+from cosilo.config.simulation import simulate
+from cosilo.config.source import Source, look_beside, read_recipe
+from cosilo.coordination.institution import Institution
+from cosilo.federation.federation import Federation
+from cosilo.silo.silo import Silo
+
+__all__ = [
+    "Members",
+    "Source",
+    "federation",
+    "find_kind",
+    "find_method",
+    "imported",
+    "look_beside",
+    "make_learner",
+    "make_members",
+    "read_recipe",
+]
+
+#: The silos of a recipe, and the federation's pool, with its labels if it is labelled.
+Members = tuple[Sequence[Silo | Institution], data.Table | None]
+
+
+def federation(values: Mapping[str, Any], source: Source, members: Members | None = None) -> Federation:
+    """The federation that the values of a recipe describe; `members` if they were made before."""
+    settings = validate(values, source.name)
+    look_beside(source)
+    method = find_method(settings.method, source.name)
+    silos, pool = members or make_members(settings, source)
+    return Federation(
+        silos,
+        None if pool is None else pool.X,
+        method,
+        pool_labels=None if pool is None else pool.y,
+        seed=settings.seed,
+        quorum=settings.quorum,
+        timeout=settings.timeout,
+        workers=settings.workers,
+        clock=settings.clock,
+        recipe={"source": source.name, "folder": str(source.folder.resolve()), "values": values},
+    )
+
+
+def make_members(settings: Settings, source: Source) -> Members:
+    """Read the data: the silos, and the pool if the recipe has one. They do not depend on the method."""
+    rest: data.Table | None = None
+    silos: Sequence[Silo | Institution]
+    if settings.simulation is not None:
+        silos, rest = simulate(settings.simulation, settings.seed, source)
+    else:
+        silos = make_silos(settings, source)
+    pool = None if settings.pool is None else make_pool(settings.pool, settings.seed, rest, source, "pool")
+    return silos, pool

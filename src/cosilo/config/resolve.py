@@ -1,0 +1,107 @@
+"""What a recipe names: methods, learners, networks."""
+
+import importlib
+import inspect
+from typing import Any
+
+from pydantic import ValidationError
+
+from cosilo.config.settings import LearnerSettings, MethodSettings, explain
+from cosilo.data.instances import Instances, form
+from cosilo.errors import ConfigError, LearnerError
+from cosilo.learners.encoding import encoded
+from cosilo.methods import METHODS
+from cosilo.methods.base import Method
+from cosilo.text import guess, listing
+
+
+def find_method(settings: MethodSettings, source: str = "method") -> Method:
+    """A method by name, or one's own by import path, with its parameters checked."""
+    kind = find_kind(settings.use, f"{source}: method.use")
+    try:
+        return kind(**settings.parameters())
+    except ValidationError as error:
+        raise ConfigError(explain(error, source, kind, "method")) from None
+
+
+def find_kind(use: str, where: str) -> type[Method]:
+    """What kind of method a name or an import path means; `where` names the key in errors."""
+    kind: Any = METHODS.get(use)
+    if kind is None and "." not in use:
+        raise ConfigError(
+            f"{where}: there is no method {use!r}{guess(use, list(METHODS))}; there are {listing(METHODS)}"
+        )
+    if kind is None:
+        kind = imported(use, where)
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        raise ConfigError(f"{where}: {use} is not a method (a subclass of cosilo.Method)")
+    return kind
+
+
+def imported(path: str, where: str) -> Any:
+    """What an import path such as `sklearn.svm.SVC` names."""
+    module_name, _, attribute = path.rpartition(".")
+    if not module_name:
+        raise ConfigError(f"{where}: got {path!r}; wants an import path, such as sklearn.svm.SVC")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConfigError(f"{where}: cannot import {module_name!r} ({error}); is it installed?") from None
+    if not hasattr(module, attribute):
+        there = [name for name in dir(module) if not name.startswith("_")]
+        raise ConfigError(f"{where}: {module_name!r} has no {attribute!r}{guess(attribute, there)}")
+    return getattr(module, attribute)
+
+
+def make_learner(settings: LearnerSettings, X: Instances, where: str) -> Any:
+    """The learner that settings describe, ready to read instances like X."""
+    if "." not in settings.use:  # a network of the zoo
+        from cosilo.learners import zoo
+
+        try:
+            return _network(zoo.find(settings.use), settings, X, where)
+        except LearnerError as error:
+            raise ConfigError(f"{where}.use: {error}, or an import path such as sklearn.svm.SVC") from None
+    thing = imported(settings.use, f"{where}.use")
+    if settings.training is not None or _is_module(thing):
+        return _network(thing, settings, X, where)
+    try:
+        return encoded(thing(**settings.arguments()), X)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: {settings.use} does not take these settings: {error}") from None
+
+
+def _is_module(thing: Any) -> bool:
+    return inspect.isclass(thing) and any(
+        f"{kind.__module__}.{kind.__qualname__}" == "torch.nn.modules.module.Module" for kind in thing.__mro__
+    )
+
+
+def _network(build: Any, settings: LearnerSettings, X: Instances, where: str) -> Any:
+    from cosilo.learners.network import Network
+    from cosilo.learners.training import Training
+
+    trainings = {}
+    for key in ("training", "update"):
+        given = getattr(settings, key)
+        try:
+            trainings[key] = None if given is None else Training(**given)
+        except ValidationError as error:
+            raise ConfigError(explain(error, where, Training, key)) from None
+    arguments = settings.arguments()
+    try:
+        inspect.signature(build).bind(input_shape=(1,), n_classes=2, **arguments)
+    except TypeError as error:
+        raise ConfigError(f"{where}: {settings.use} does not take these settings: {error}") from None
+
+    def module(input_shape: tuple[int, ...], n_classes: int) -> Any:
+        return build(input_shape=input_shape, n_classes=n_classes, **arguments)
+
+    module.__name__ = getattr(build, "__name__", "module")
+    # The network for texts reads words; those who bring token ids say so by their numbers.
+    tokens = arguments.get("vocabulary_size", 2**15) if settings.use == "text" and _is_text(X) else None
+    return Network(module, trainings["training"] or Training(), trainings["update"], tokens=tokens)
+
+
+def _is_text(X: Instances) -> bool:
+    return form(X) == "text"

@@ -1,0 +1,320 @@
+"""What a recipe file may say, typed; a mistake gets one line that names file, key and what is wanted."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from cosilo.config.reproduces import Reproduces
+from cosilo.config.split_settings import SPLITS, SplitSettings
+from cosilo.errors import ConfigError
+from cosilo.simulated_time.clock import Clock
+from cosilo.text import guess, listing
+
+
+class Strict(BaseModel):
+    """Settings in which every key is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LearnerSettings(BaseModel):
+    """`use` is an import path; `training` and `update` train a torch module; other keys are its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    use: str
+    training: dict[str, Any] | None = None
+    update: dict[str, Any] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The keys that are the learner's own."""
+        return dict(self.model_extra or {})
+
+
+class MethodSettings(BaseModel):
+    """`use` is a method's name or the import path of one's own; other keys are its parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    use: str = "cofed"
+
+    def parameters(self) -> dict[str, Any]:
+        """The keys that are the method's own."""
+        return dict(self.model_extra or {})
+
+
+class PoolSettings(Strict):
+    """The public pool: a file, a named dataset, or what a simulation left over."""
+
+    path: Path | None = None
+    columns: list[str] | None = None
+    text: str | None = None
+    label: str | None = None  # a column to leave out, unless the pool is labelled
+    dataset: str | None = None
+    split: Literal["train", "test"] = "train"
+    rest: bool = False
+    labelled: bool = False  # take the labels along, for methods that learn from them
+    independent: bool = False  # draw each column for itself: rows that are nobody's
+    fingerprint: str | None = None  # what the partners agreed on
+    size: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "PoolSettings":
+        if sum([self.path is not None, self.dataset is not None, self.rest]) != 1:
+            raise ValueError("one of path, dataset or rest = true")
+        if self.independent and self.labelled:
+            raise ValueError("labelled = false with independent = true: a row of parts has no label")
+        return self
+
+
+Shares = list[str]
+Share = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class SiloDefaults(Strict):
+    """What holds for every silo that does not say otherwise."""
+
+    label: str | None = None
+    columns: list[str] | None = None
+    text: str | None = None
+    test: Fraction | Literal[False] = 0.25
+    validation: Fraction = 0.2
+    shares: Shares = ["labels", "metrics"]
+    task: list[str] | None = None
+    learner: LearnerSettings | None = None
+
+
+class TargetSettings(Strict):
+    """A target: points with labels in `path`; those without are in `unlabelled`, or there with no label."""
+
+    path: Path
+    unlabelled: Path | None = None
+    truth: str | None = None  # a column with the classes of the unlabelled points, to judge their labels by
+
+
+class SiloSettings(SiloDefaults):
+    """One silo with data of its own: a file, or a named dataset and its test split; or with members."""
+
+    name: str
+    member: list["SiloSettings"] = []
+    quorum: Share | None = None
+    path: Path | None = None
+    test_path: Path | None = None
+    dataset: str | None = None
+    per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
+    target: TargetSettings | None = None
+    pool: PoolSettings | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "SiloSettings":
+        if self.member:
+            beside = sorted(self.model_fields_set - {"name", "member", "quorum", "shares"})
+            if beside:
+                raise ValueError(f"no {beside[0]} beside member tables: members have data and learners")
+            if any(member.member for member in self.member):
+                raise ValueError("members without members of their own")
+            return self
+        if (self.path is None) == (self.dataset is None):
+            raise ValueError("one of path and dataset, or member tables")
+        if self.quorum is not None:
+            raise ValueError("quorum with member tables only")
+        if self.per_class is not None and self.dataset is None:
+            raise ValueError("per_class with a dataset only")
+        if self.target is not None and self.path is None:
+            raise ValueError("target with a path only")
+        return self
+
+
+class SimulationSettings(Strict):
+    """Silos cut out of one dataset; learners are dealt in turn; the test split judges each on its classes."""
+
+    dataset: str
+    labels: str | None = None
+    split: Annotated[SplitSettings, Field(discriminator="use")]
+    learners: Annotated[list[LearnerSettings], Field(min_length=1)]
+    tasks: Literal["own", "all"] = "own"  # the classes that a silo got instances of, or all of the dataset
+    per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
+    test: Annotated[int, Field(ge=1)] | None = None  # so many test instances each, different ones if it goes
+    names: list[str] | None = None
+    institutions: Annotated[int, Field(ge=1)] | None = None  # the silos are dealt to so many, in order
+    hidden_targets: bool = False  # what silos want is unknown to methods that are not made for it
+    validation: Fraction = 0.2
+    shares: Shares = ["labels", "metrics"]
+
+    @model_validator(mode="after")
+    def _targets_have_tasks(self) -> "SimulationSettings":
+        if self.tasks == "all" and self.split.use in ("subset", "normal"):
+            raise ValueError(f'tasks = "own" with the split {self.split.use}, which sets what is wanted')
+        if self.hidden_targets and self.split.use not in ("subset", "normal"):
+            raise ValueError(f"a split with targets, subset or normal, to hide them; got {self.split.use}")
+        return self
+
+
+class Settings(Strict):
+    """A whole recipe."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    workers: Annotated[int, Field(ge=0)] = 0
+    quorum: Share = 0.5
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    runs: Path = Path("runs")
+    method: MethodSettings = MethodSettings()
+    pool: PoolSettings | None = None
+    defaults: SiloDefaults = SiloDefaults()
+    silo: list[SiloSettings] = []
+    simulation: SimulationSettings | None = None
+    clock: Clock | None = None  # what a run would have taken over given links; it changes no result
+    # For `cosilo compare`: parameters of one method, by its name, or by a name of their own with `use`; and
+    # the accuracy whose first round and simulated time are told.
+    compare: dict[str, dict[str, Any]] = {}
+    reach: Annotated[float, Field(gt=0, le=1)] | None = None
+    reproduces: Reproduces | None = None  # for `cosilo reproduce`: the paper's numbers, cases and sizes
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, values: Any) -> Any:
+        """Silos inherit what `[defaults]` says, before anything is checked."""
+        if not isinstance(values, dict):
+            return values
+        silos, defaults = values.get("silo", []), values.get("defaults", {})
+        if not isinstance(silos, list) or not isinstance(defaults, dict):
+            return values
+        return {**values, "silo": [_inherited(silo, defaults) for silo in silos]}
+
+    @model_validator(mode="after")
+    def _silos_from_somewhere(self) -> "Settings":
+        if bool(self.silo) == (self.simulation is not None):
+            raise ValueError("either [[silo]] tables or one [simulation]")
+        return self
+
+
+def _inherited(silo: Any, defaults: dict[str, Any]) -> Any:
+    """A silo with what `[defaults]` says; of an institution, its members."""
+    if not isinstance(silo, dict):
+        return silo
+    members = silo.get("member")
+    if not isinstance(members, list):
+        return {**defaults, **silo}
+    shares = {key: value for key, value in defaults.items() if key == "shares"}
+    return {**shares, **silo, "member": [_inherited(member, defaults) for member in members]}
+
+
+def read(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """The values in a recipe file, with `a.b=c` overrides applied."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: is a folder; wants a recipe file (TOML)") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from None
+    for override in overrides:
+        _override(values, override)
+    return values
+
+
+def _override(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override}: wants key=value, such as method.alpha=0.5")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # a bare word is a string
+    put(values, key.strip(), value, f"--set {override}")
+
+
+def put(values: dict[str, Any], key: str, value: Any, where: str) -> None:
+    """Set a dotted key of a recipe; `where` begins the line about a mistake."""
+    *parents, last = key.split(".")
+    here: Any = values
+    for parent in parents:
+        here = _inside(here, parent, where)
+    if isinstance(here, list):
+        _inside(here, last, where)
+        here[int(last)] = value
+    else:
+        here[last] = value
+
+
+def _inside(here: Any, key: str, where: str) -> Any:
+    if isinstance(here, dict):
+        inner = here.setdefault(key, {})
+    elif isinstance(here, list):
+        named = [item for item in here if isinstance(item, dict) and item.get("name") == key]
+        places = [str(place) for place in range(len(here))]
+        if not named and key not in places:
+            there = [str(i["name"]) for i in here if isinstance(i, dict) and "name" in i] or places
+            raise ConfigError(f"{where}: there is no {key!r}{guess(key, there)}; wants {listing(there)}")
+        inner = named[0] if named else here[int(key)]
+    else:
+        inner = here
+    if not isinstance(inner, dict | list):
+        raise ConfigError(f"{where}: {key!r} is {inner!r} and has nothing inside to set")
+    return inner
+
+
+def validate(values: Mapping[str, Any], source: str) -> Settings:
+    """Typed settings, or one line for each mistake."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(explain(error, source, Settings)) from None
+
+
+def explain(error: ValidationError, source: str, model: type[BaseModel], prefix: str = "") -> str:
+    """A validation error as lines that name the source, the key, what it got and what it wants."""
+    problems: dict[str, list[str]] = {}  # by key: a union has one for each of its members
+    for problem in error.errors():
+        path = [part for part in problem["loc"] if not _is_branch(part)]
+        key = ".".join(map(str, [*([prefix] if prefix else []), *path]))
+        if problem["type"] == "extra_forbidden":
+            known = _keys(model, path[:-1])
+            text = f"there is no such key{guess(str(path[-1]), known)}; wants one of {listing(known, 20)}"
+        elif problem["type"] == "missing":
+            text = "is missing"
+        else:
+            wants = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            got = problem["input"]
+            shown = "" if isinstance(got, dict | list | BaseModel) else f"got {got!r}; "
+            text = f"{shown}wants {wants}"
+            if key in problems:
+                text = f"or {wants}"
+        problems.setdefault(key, []).append(text)
+    return "\n".join(
+        f"{source}: {key + ': ' if key else ''}{' '.join(texts)}" for key, texts in problems.items()
+    )
+
+
+def _is_branch(part: Any) -> bool:
+    """Whether a place in an error is pydantic's name for a member of a union, and not a key."""
+    names = SPLITS | {"float", "int", "str", "bool"}
+    return isinstance(part, str) and (part in names or "[" in part or part.startswith("constrained-"))
+
+
+def _keys(model: Any, path: Sequence[Any]) -> list[str]:
+    """The keys that may stand at `path` inside a model."""
+    models = [model]
+    for part in path:
+        inner = [_field(m, part) if isinstance(part, str) else m for m in models]
+        models = [m for annotation in inner for m in _models(annotation)]
+    return sorted({name for m in models for name in m.model_fields})
+
+
+def _field(model: Any, name: str) -> Any:
+    field = model.model_fields.get(name)
+    return None if field is None else field.annotation
+
+
+def _models(annotation: Any) -> list[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, list, Annotated):
+        return [m for inner in get_args(annotation) for m in _models(inner)]
+    return []

@@ -1,0 +1,142 @@
+"""A silo's boundary: every ask comes in here and every reply goes out here, on every engine."""
+
+import traceback
+import warnings
+from copy import deepcopy
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from cosilo.errors import CosiloError, LearnerError, Refused, RunError
+from cosilo.methods.base import Method, Step
+from cosilo.protocol.message import Message, check, decode, encode
+from cosilo.protocol.participant import Participant, refusals
+from cosilo.runs.journal import Failure
+from cosilo.runs.silo_record import Record, describe
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request to one silo: the coordinator's number for it, the step, and the encoded message."""
+
+    number: int
+    step: str
+    body: bytes
+
+
+def seed_for(seed: int, name: str, number: int) -> int:
+    """The seed of one step of one silo: the same on every engine, whatever else runs and in any order."""
+    key = int.from_bytes(sha256(name.encode()).digest()[:8], "big")
+    sequence = np.random.SeedSequence(entropy=seed, spawn_key=(key >> 32, key & 0xFFFFFFFF, number))
+    return int(sequence.generate_state(1)[0])
+
+
+class Boundary:
+    """What stands between a silo and whoever asks: policy, declared fields, record, audit log.
+
+    `within` is the institution whose member the silo is, if it is one. A member's seeds are made of both
+    names, and between its steps only its data stays in memory: there may be hundreds.
+    """
+
+    def __init__(
+        self, silo: Participant, method: Method, seed: int, folder: Path, within: str | None = None
+    ) -> None:
+        self.silo = silo
+        self.method = method
+        self._seed = seed
+        self._path = silo.name if within is None else f"{within}/{silo.name}"
+        self._steps = method.steps()
+        self._record = Record(folder)
+        self._record.same_data(silo)
+        silo.seed = seed_for(seed, self._path, 0)
+        silo.open(method, seed, self._record)
+        #: A member's learner before any training, which takes no space to speak of.
+        self._untrained = None if within is None else silo.learner
+        if self._untrained is None:
+            self._record.restore(silo)
+
+    def close(self) -> None:
+        """Let go of what the silo opened."""
+        self.silo.close()
+
+    def answer(self, ask: Ask) -> bytes | Failure:
+        """Do the step, or say in one line why not; what leaves is logged before it leaves."""
+        try:
+            reply = self._record.reply(ask.number, ask.step, ask.body)
+            message = self._compute(ask) if reply is None else decode(reply)
+            if reply is None:
+                reply = encode(message)
+                self._record.complete(ask.number, ask.step, ask.body, reply, self.silo)
+            fields = describe(message, dict(self._steps[ask.step].shares))
+            self._record.audit(ask.number, ask.step, fields, len(reply))
+            return reply
+        except RunError:
+            raise  # the silo's own disk fails: nobody can go on from here
+        except Exception as error:
+            return self._fail(ask, error)
+        finally:
+            self._release()
+
+    def _recall(self, step: str) -> None:
+        """Bring a member back from its record, with its model if the step may need it."""
+        if self._untrained is not None:
+            self.silo.learner = deepcopy(self._untrained)
+            self._record.restore(self.silo, model=step not in ("hello", "wants", "evaluate"))
+
+    def _release(self) -> None:
+        """Let go of all that a member has learnt and noted; its record has it."""
+        if self._untrained is not None:
+            self.silo.learner = self._untrained
+            self.silo.forget()
+
+    def kept(self, number: int) -> Path:
+        """The file that ends with the reply to an ask, as it was sent."""
+        return self._record.reply_path(number)
+
+    def _compute(self, ask: Ask) -> Message:
+        step = self._allowed(ask.step)
+        self._recall(ask.step)
+        self.silo.seed = seed_for(self._seed, self._path, ask.number)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            message = self.silo.carry_out(self.method, step, decode(ask.body), ask.number) or {}
+        for warning in caught:
+            text = str(warning.message).strip()
+            self._record.log(f"ask {ask.number} ({ask.step}): {warning.category.__name__}: {text}")
+        check(message, step.shares)
+        return message
+
+    def _allowed(self, name: str) -> Step:
+        """The step, if the policy allows all that it shares; joining asks for all the method will need."""
+        step = self._steps.get(name)
+        if step is None:
+            raise Refused(f"silo {self.silo.name!r}: {self.method.name} has no step {name!r}")
+        needs = {kind: f"step {name!r}, field {field!r}" for field, kind in step.shares.items()}
+        if name == "hello":
+            needs = self.method.needs()
+        for line in refusals(self.silo, self.method.name, needs):
+            raise Refused(line)
+        return step
+
+    def _fail(self, ask: Ask, error: Exception) -> Failure:
+        # The text of a foreign exception may quote private data: it stays in the silo's own log.
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        story = "".join(traceback.format_exception(error))
+        self._record.log(f"ask {ask.number} ({ask.step}):\n{story}{type(cause).__name__}: {_one_line(cause)}")
+        prefix = f"silo {self.silo.name!r}"
+        text = str(error) if isinstance(error, CosiloError) else f"{ask.step} raised {type(error).__name__}"
+        if not text.startswith(prefix):
+            text = f"{prefix}: {text}"
+        kinds: dict[type[Exception], str] = {Refused: "refused", LearnerError: "learner"}
+        self._record.audit_failure(ask.number, ask.step, text)
+        if self._untrained is None:
+            self._record.restore(self.silo)
+        return Failure(kinds.get(type(error), "error"), text)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

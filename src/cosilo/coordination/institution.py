@@ -1,0 +1,226 @@
+"""An institution: a silo with members, which is itself the coordinator of these."""
+
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from cosilo.coordination.coordinator import NotMet, Silos, TooFew
+from cosilo.engines.local.engine import LocalEngine
+from cosilo.errors import ConfigError, DataError, MembersError, RunError
+from cosilo.protocol.message import Message
+from cosilo.protocol.participant import Participant, different_names, quorum_in_range
+from cosilo.protocol.task import vocabulary
+from cosilo.runs.durable_files import read_json, read_lines, write_json
+from cosilo.runs.events import Events
+from cosilo.runs.journal import Journal
+from cosilo.runs.silo_record import Record
+from cosilo.silo.silo import Silo
+from cosilo.text import guess, listing
+
+if TYPE_CHECKING:
+    from cosilo.methods.base import Method, Step
+
+
+class Institution(Participant):
+    """A silo with members: it has no data and no learner, and does a step by asking them.
+
+    What a member shows the institution is the member's policy; what the institution shows the coordinator is
+    its own (`shares`). `quorum` is the fraction of the members asked that has to answer.
+
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> wards = [Silo(name, np.eye(8), list("abababab"), DecisionTreeClassifier()) for name in ("one", "two")]
+    >>> Institution("hospital", wards, shares=["metrics"])
+    <Institution 'hospital': 2 members, 16 instances, task a, b>
+    """
+
+    def __init__(
+        self,
+        name: str,
+        members: Iterable[Silo],
+        *,
+        shares: Iterable[str] = ("labels", "metrics"),
+        quorum: float = 0.5,
+    ) -> None:
+        super().__init__(name, shares)
+        #: The members as its owner knows them; a method sees `members`.
+        self.silos = list(members)
+        if not self.silos:
+            raise ConfigError(f"{self._where}: an institution needs members; got none")
+        for member in self.silos:
+            if not isinstance(member, Silo):
+                kind = type(member).__name__
+                raise ConfigError(f"{self._where}: a member is of type {kind}; wants silos")
+        different_names(self.silos, "members", f"{self._where}: ")
+        quorum_in_range(quorum, f"{self._where}: ")
+        self.quorum = quorum
+        self.task = vocabulary(silo.task for silo in self.silos)
+        self._record: Record | None = None
+        self._engine: LocalEngine | None = None
+        self._members: Silos | None = None
+        self._met = False
+
+    def __repr__(self) -> str:
+        classes, count = ", ".join(self.task.classes), len(self.silos)
+        return f"<Institution {self.name!r}: {count} members, {self.size} instances, task {classes}>"
+
+    # ------------------------------------------------------------------ set-up
+
+    def fresh(self) -> "Institution":
+        """The same institution for another run."""
+        other = copy(self)
+        other.silos = [silo.fresh() for silo in self.silos]
+        other._record = other._engine = other._members = None
+        other.forget()
+        return other
+
+    @property
+    def size(self) -> int:
+        """The number of its members' training instances."""
+        return sum(silo.size for silo in self.silos)
+
+    def fingerprint(self) -> str:
+        """Of all members' data."""
+        return " ".join(f"{silo.name}:{silo.fingerprint()}" for silo in self.silos)
+
+    def preload(self) -> None:
+        """What the members' learners need."""
+        for silo in self.silos:
+            silo.preload()
+
+    def prepare(self, method: "Method") -> None:
+        """Raise if the method does not know what to do with members."""
+        if not method.knows_institutions:
+            from cosilo.methods import METHODS
+
+            knowing = [name for name, kind in METHODS.items() if kind.knows_institutions]
+            raise ConfigError(
+                f"{self._where}: is an institution with members, which {method.name} does not know; "
+                f"it can join {listing(knowing, 20)}"
+            )
+
+    def problems(self, method: "Method") -> list[str]:
+        """What keeps it and its members from taking part."""
+        found = super().problems(method)
+        if not method.knows_institutions:
+            return found[-1:]  # no other policy would help
+        return found + [f"{self._where}: {line}" for silo in self.silos for line in silo.problems(method)]
+
+    # ------------------------------------------------------------------ a run
+
+    def open(self, method: "Method", seed: int, record: Record) -> None:
+        """Become the coordinator of the members, with a journal in the own folder and their records in it."""
+        folder = record.folder
+        self._record, self._met = record, False
+        self._journal = Journal(folder / "journal")
+        self._engine = LocalEngine(self.silos, within=self.name)
+        self._members = Silos(
+            [silo.name for silo in self.silos],
+            method,
+            self._engine,
+            self._journal,
+            Events(folder / "events.jsonl"),
+            seed=self.seed,
+            quorum=self.quorum,
+            within=self.name,
+        )
+        self._engine.open(method, seed, folder / "members")
+
+    def close(self) -> None:
+        """Let go of the members."""
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = self._members = None
+
+    @property
+    def members(self) -> Silos:
+        """The members, as a method sees them: something to ask."""
+        if self._members is None:
+            raise ConfigError(f"{self._where}: its members can be asked in a run only")
+        return self._members
+
+    def carry_out(self, method: "Method", step: "Step", message: Message, number: int) -> Message:
+        """Do a step by asking the members; who of them failed is told to the owner, and does not leave."""
+        try:
+            self._start(method, number)
+            if step.name == "hello":
+                return self._hello()
+            if step.name == "evaluate":
+                return self._evaluate(**message)  # type: ignore[arg-type]
+            return method.relay(self, step.name, message)
+        except NotMet as error:
+            raise MembersError(f"{self._where}: not all of its members can take part") from error
+        except TooFew as error:
+            text = f"too few of its members could do step {step.name!r}"
+            raise MembersError(f"{self._where}: {text}") from error
+        finally:
+            self._tell_owner(number, step.name)
+
+    def _start(self, method: "Method", number: int) -> None:
+        """Be where the members' asks of this step begin.
+
+        Replies that members gave to this step, before a crash, are in the journal and will not be asked for
+        again. Those to other steps are dropped, whether these were completed or given up: a member is never
+        asked twice by one number. `step.json` has the coordinator's ask and the last of ours before it.
+        """
+        assert self._record is not None
+        self.prepare(method)
+        self._journal.about = {"within": number}
+        if not self._met:
+            self.members.meet(method, None, 0)
+            self._met = True
+        path = self._record.folder / "step.json"
+        known = [0, 0] if number == 1 and not path.exists() else read_json(path)
+        if not (isinstance(known, list) and len(known) == 2 and all(type(n) is int for n in known)):
+            raise RunError(f"{path}: is damaged; restore it or start a new run")
+        ask, after = known
+        if ask != number:
+            after = max(after, self._journal.last_number)
+            write_json(path, [number, after])
+        self.members.go_on_from(after)
+
+    def _tell_owner(self, number: int, step: str) -> None:
+        """Put the members' failures into the own log."""
+        failures = self.members.findings["failures"]
+        for failure in failures:
+            assert self._record is not None
+            self._record.log(f"ask {number} ({step}): {failure['text']}")
+        failures.clear()
+
+    def _hello(self) -> Message:
+        """Who is here: the classes of all members, and nothing about who has which."""
+        offers = self.shares if self.members.offering("metrics") else self.shares - {"metrics"}
+        return {"classes": list(self.members.vocabulary.classes), "pool": "", "offers": sorted(offers)}
+
+    def _evaluate(self, stage: str) -> Message:
+        """The accuracy on the test data of all members that share theirs."""
+        found = self.members.joint_score(stage)
+        if found is None:
+            raise DataError(f"{self._where}: no member has a score after {stage!r}")
+        return found
+
+    # ------------------------------------------------------------------ for its owner
+
+    def keep_record(self, record: Record) -> None:
+        """Say where the record of a run is, after it."""
+        self._record = record
+
+    def member(self, name: str) -> Silo:
+        """A member with what it has learnt, from its record."""
+        there = {silo.name: silo for silo in self.silos}
+        if name not in there:
+            raise ConfigError(f"{self._where}: there is no member {name!r}{guess(name, list(there))}")
+        silo = there[name]
+        if self._record is not None:
+            Record(self._record.folder / "members" / name).restore(silo)
+        return silo
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Which members failed in which of its asks, and why; `within` is the ask of the coordinator."""
+        if self._record is None:
+            return []
+        return [
+            {"within": ask["within"], "ask": ask["number"], "step": ask["step"], "silo": name, **failure}
+            for ask in read_lines(self._record.folder / "asks.jsonl")
+            for name, failure in ask["failures"].items()
+        ]

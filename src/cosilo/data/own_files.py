@@ -1,0 +1,196 @@
+"""A silo's own data from a file: csv, Parquet, npz, or a folder of images."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cosilo.data.folders import read_folder
+from cosilo.data.formats import open_parquet, pick_array, read_npz
+from cosilo.data.instances import Instances, as_instances
+from cosilo.errors import DataError
+from cosilo.text import cause, guess, listing
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Instances from a file, and the name of each one's class; `y` is None where the file has no labels."""
+
+    X: Instances
+    y: NDArray[np.object_] | None
+
+
+def read(
+    path: str | PathLike[str],
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
+    text: str | None = None,
+    gaps: bool = False,
+) -> Table:
+    """Read instances, and with them labels as class names: 3 and 3.0 become "3".
+
+    A missing label is an error; with `gaps` it is the empty name.
+
+    - `.csv`, `.parquet`: `label` names the label column, `columns` the features (default: all others; X is a
+      data frame). `text` names the one column of text instead (X is an array of strings).
+    - `.npz`: array `x` or `X`; labels in array `y`, or the one that `label` names.
+    - a folder: one subfolder of images per class, or images alone, which have no labels; X is (n, h, w), or
+      (n, h, w, 3) if any image has colour.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.csv"
+    ...     _ = path.write_text("age,income\\n39,high\\n50,low\\n")
+    ...     table = read(path, label="income")
+    >>> list(table.X.columns), list(table.y)
+    (['age'], ['high', 'low'])
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"{path}: is not there")
+    if path.is_dir():
+        _unused(path, "takes its classes from its subfolders", label=label, columns=columns, text=text)
+        return Table(*read_folder(path))
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        _unused(path, "has arrays, not columns", columns=columns, text=text)
+        return _npz(path, label, gaps)
+    if suffix not in {".csv", ".parquet"}:
+        raise DataError(f"{path}: is of no form known here; wants .csv, .parquet, .npz or a folder of images")
+    if text is not None and columns is not None:
+        raise DataError(f"{path}: got text and columns; wants one of them")
+    frame = (_csv if suffix == ".csv" else _parquet)(path, label, [text] if text is not None else columns)
+    if frame.empty:
+        raise DataError(f"{path}: has columns but no rows")
+    y = None if label is None else as_names(frame.pop(label).to_numpy(), f"{path}, column {label!r}", gaps)
+    if text is None:
+        if not len(frame.columns):
+            raise DataError(f"{path}: has the label {label!r} but no other column; wants features")
+        return Table(as_instances(frame, str(path)), y)
+    _complete(frame[text].to_numpy(), f"{path}, column {text!r}", "texts")
+    return Table(as_instances(frame[text].to_numpy(dtype=object), f"{path}, column {text!r}"), y)
+
+
+def as_names(values: NDArray[Any], where: str, gaps: bool = False) -> NDArray[np.object_]:
+    """Labels as class names: strings without space around them, whole numbers without a point.
+
+    >>> as_names(np.array([3.0, 4.0]), "y").tolist()
+    ['3', '4']
+    """
+    if values.ndim != 1:
+        raise DataError(f"{where}: labels of shape {values.shape}; wants one label per instance")
+    if not gaps:
+        _complete(values, where, "labels")
+    names = np.empty(len(values), dtype=object)
+    names[:] = ["" if gap else _name(x) for x, gap in zip(values.tolist(), pd.isna(values), strict=True)]
+    if not gaps:
+        _complete(np.array([name or None for name in names], dtype=object), where, "labels")
+    return names
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace").strip()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _complete(values: NDArray[Any], where: str, what: str) -> None:
+    missing = np.flatnonzero(pd.isna(values))
+    if len(missing):
+        raise DataError(
+            f"{where}: {len(missing)} of {len(values)} {what} are missing, the first in row "
+            f"{missing[0] + 1}; fill them or drop those rows"
+        )
+
+
+def _csv(path: Path, label: str | None, columns: Sequence[str] | None) -> pd.DataFrame:
+    try:
+        there = list(pd.read_csv(path, nrows=0, index_col=False).columns)
+        wanted = _wanted(path, there, label, columns)
+        # Labels are read as they stand: a class "007" keeps its name.
+        kinds = {label: str} if label is not None else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # All columns, because with a choice of them pandas says nothing about rows that are too long.
+            frame = pd.read_csv(path, dtype=kinds, low_memory=False, index_col=False)
+    except pd.errors.EmptyDataError as error:
+        raise DataError(f"{path}: is empty") from error
+    except (OSError, ValueError, pd.errors.ParserWarning) as error:
+        raise DataError(f"{path}: cannot be read as csv in UTF-8 ({cause(error)})") from error
+    if label is not None:
+        frame[label] = frame[label].astype(object).map(_whole, na_action="ignore")
+    return pd.DataFrame(frame[wanted])
+
+
+def _whole(label: str) -> str:
+    """A whole number without the point that a csv may give it: "3.0" is the class "3"."""
+    number, point, rest = label.strip().partition(".")
+    return number if point and number.lstrip("-").isdigit() and not rest.strip("0") else label
+
+
+def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> pd.DataFrame:
+    with open_parquet(path) as file:
+        schema = file.schema_arrow
+        # A data frame's index is stored as a column, but it is no feature.
+        index = {
+            name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)
+        }
+        wanted = _wanted(path, [name for name in schema.names if name not in index], label, columns)
+        nested = [name for name in wanted if schema.field(name).type.num_fields]
+        if nested:
+            raise DataError(
+                f"{path}: column {nested[0]!r} holds {schema.field(nested[0]).type}; "
+                f"wants numbers or strings (name the columns to read)"
+            )
+        try:
+            frame = file.read(columns=wanted).to_pandas(ignore_metadata=True)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read as Parquet ({cause(error)})") from error
+    return pd.DataFrame(frame[wanted])
+
+
+def _wanted(path: Path, there: list[str], label: str | None, columns: Sequence[str] | None) -> list[str]:
+    """The columns to read: features, then the label; or an error that lists those that are there."""
+    features = [name for name in there if name != label] if columns is None else list(columns)
+    wanted = features if label is None else [*features, label]
+    for name in wanted:
+        if name not in there:
+            comma = "; is it separated by commas?" if len(there) == 1 else ""
+            raise DataError(
+                f"{path}: no column {name!r}{guess(name, there)}; it has {listing(map(repr, there))}{comma}"
+            )
+    twice = [name for name in wanted if wanted.count(name) > 1]
+    if twice:
+        why = "is the label and cannot be a feature too" if twice[0] == label else "is named twice"
+        raise DataError(f"{path}: column {twice[0]!r} {why}")
+    return wanted
+
+
+def _npz(path: Path, label: str | None, gaps: bool) -> Table:
+    arrays = read_npz(path)
+    name = "X" if "X" in arrays and "x" not in arrays else "x"
+    X = as_instances(pick_array(path, arrays, name), f"{path}, array {name!r}")
+    if not len(X):
+        raise DataError(f"{path}: array {name!r} is empty")
+    if label is None and "y" not in arrays:
+        return Table(X, None)
+    label = "y" if label is None else label
+    y = as_names(pick_array(path, arrays, label), f"{path}, array {label!r}", gaps)
+    if len(y) != len(X):
+        raise DataError(f"{path}: {len(X)} instances in {name!r}, but {len(y)} labels in {label!r}")
+    return Table(X, y)
+
+
+def _unused(path: Path, why: str, **settings: object) -> None:
+    given = [name for name, value in settings.items() if value is not None]
+    if given:
+        raise DataError(f"{path}: {why}; leave out {', '.join(given)}")

@@ -1,0 +1,57 @@
+"""The labels of a public pool, for methods that learn from it: checked, and drawn from in proportion."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cosilo.data.instances import Instances
+from cosilo.errors import DataError
+from cosilo.protocol.task import class_names
+
+
+def as_pool_labels(labels: Any, pool: Instances, where: str) -> NDArray[np.str_]:
+    """One class name per pool instance, or an error; `where` names the pool's owner.
+
+    >>> as_pool_labels([3, 4], np.zeros((2, 1)), "the federation's pool").tolist()
+    ['3', '4']
+    """
+    given = np.asarray(labels)
+    if given.ndim != 1:
+        raise DataError(f"{where}: labels of shape {given.shape}; wants one class per instance")
+    if len(given) != len(pool):
+        raise DataError(f"{where}: {len(pool)} instances but {len(given)} labels; wants one each")
+    if len(given) == 0:
+        raise DataError(f"{where}: is empty; wants instances with labels")
+    names = class_names(given)
+    holes = np.flatnonzero(pd.isna(given) | (np.char.strip(names) == ""))
+    if len(holes):
+        raise DataError(
+            f"{where}: {len(holes)} of {len(given)} labels are missing, the first is that of instance "
+            f"{holes[0]}; fill them or drop those instances"
+        )
+    return names
+
+
+def stratified(labels: NDArray[Any], size: int, seed: int) -> NDArray[np.int64]:
+    """Indices of `size` instances, drawn without replacement, every class in proportion.
+
+    They are all indices if there are no more instances. What proportions leave over after whole numbers goes
+    to the classes with the largest remainders.
+
+    >>> labels = np.array(["a"] * 6 + ["b"] * 3)
+    >>> labels[stratified(labels, 3, seed=1)].tolist()
+    ['a', 'a', 'b']
+    """
+    if size >= len(labels):
+        return np.arange(len(labels))
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    quotas = size * counts  # in units of 1/len(labels): whole numbers have no rounding to disagree about
+    taken, remainders = quotas // len(labels), quotas % len(labels)
+    taken[np.argsort(-remainders, kind="stable")[: size - taken.sum()]] += 1
+    rng = np.random.default_rng(seed)
+    parts = [
+        rng.choice(np.flatnonzero(codes == code), count, replace=False) for code, count in enumerate(taken)
+    ]
+    return np.sort(np.concatenate(parts))

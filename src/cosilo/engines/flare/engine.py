@@ -1,0 +1,121 @@
+"""The engine between organisations: asks are calls of a function that NVIDIA FLARE publishes at each silo."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
+from typing import Any
+
+from cosilo.methods.base import Method
+from cosilo.protocol.engine import Answer
+from cosilo.runs.journal import Failure
+
+#: A silo that cannot be reached for so many seconds is lost.
+LOST_AFTER = 15.0
+#: A silo says at least every so many seconds that it is still busy with a step.
+BUSY = 2.0
+#: What it says while it is not ready for any step yet.
+OPENING = {"opening": True}
+#: A silo has so many seconds to get ready, to read its data and its model; the time of a step begins then.
+READY_WITHIN = 600.0
+#: So much of what a silo says about a failure is kept.
+_LINE = 1000
+
+
+class FlareEngine:
+    """Calls `answer` at the silos of a FLARE job; `sites` are its proxies of them, by silo.
+
+    No call takes long: a silo that is busy says so, and is called again. So it is soon noticed when a silo is
+    gone, and a connection that breaks for some seconds costs nothing. `hold` is called before every step and
+    may end the run's job here, between two steps.
+    """
+
+    def __init__(self, sites: Mapping[str, Any], hold: Callable[[], None] = lambda: None) -> None:
+        self._sites = sites
+        self._hold = hold
+        #: Silos that were lost; FLARE brings a site back with the next job only.
+        self._lost: set[str] = set()
+        self._closed = Event()
+
+    def open(self, method: Method, seed: int, folder: Path) -> None:
+        """Nothing: a silo gets ready where it is, when the job comes to it."""
+
+    def close(self) -> None:
+        """Call nobody any more."""
+        self._closed.set()
+
+    def call(
+        self,
+        number: int,
+        step: str,
+        silos: Sequence[str],
+        body: Callable[[str], bytes],
+        timeout: float | None,
+    ) -> Iterator[Answer]:
+        """Ask all silos at once."""
+        self._hold()
+        answers: Queue[Answer] = Queue()
+        for name in silos:
+            if name in self._lost or name not in self._sites:
+                answers.put(Answer(name, _lost(name), 0.0))
+                continue
+            arguments = (answers, name, number, step, body(name), timeout)
+            Thread(target=self._ask, args=arguments, daemon=True).start()
+        for _ in silos:
+            answer = answers.get()
+            if isinstance(answer.content, Failure) and answer.content.kind == "lost":
+                self._lost.add(answer.silo)
+            yield answer
+
+    def _ask(
+        self, answers: Queue[Answer], name: str, number: int, step: str, body: bytes, timeout: float | None
+    ) -> None:
+        """Call until there is an answer, the silo is lost or its time is over."""
+        asked = started = last_seen = time.monotonic()
+        message = {"number": number, "step": step, "body": body}
+        content: bytes | Failure | None = None
+        while content is None and not self._closed.is_set():
+            reply = self._called(name, message)
+            now = time.monotonic()
+            if reply is None:
+                time.sleep(0.5)
+            else:
+                last_seen, content = now, _content(name, reply)
+                message = {"number": number}
+                if reply == OPENING and now - asked < READY_WITHIN:
+                    started = now
+            if content is None and timeout is not None and now - started > timeout:
+                content = Failure("timeout", f"silo {name!r}: took longer than its timeout of {timeout:g} s")
+            elif content is None and now - last_seen > LOST_AFTER:
+                content = _lost(name)
+        answers.put(Answer(name, content or _lost(name), time.monotonic() - started))
+
+    def _called(self, name: str, message: Mapping[str, Any]) -> Any:
+        """What a silo says; None if it could not be reached."""
+        call = self._sites[name](timeout=LOST_AFTER)
+        try:
+            return call.answer(**message) if "step" in message else call.wait(**message)
+        except Exception as error:
+            # A reply that FLARE refuses to read comes from a silo that is there; asking again would not help.
+            unreadable = any(word in str(error).lower() for word in ("decompos", "serializ", "fobs"))
+            return error if unreadable else None
+
+
+def _content(name: str, reply: object) -> bytes | Failure | None:
+    """What a silo sent, or what it says is wrong; None while it is busy. Anything else is a bad reply."""
+    match reply:
+        case {"busy": True, **rest} | {"opening": True, **rest} if not rest:
+            return None
+        case {"reply": bytes() as content, **rest} if not rest:
+            return content
+        case {"failure": [("refused" | "learner" | "error") as kind, str() as text], **rest} if not rest:
+            # One line that names the silo, whatever it sends.
+            line, prefix = " ".join(text.split())[:_LINE], f"silo {name!r}: "
+            return Failure(kind, line if line.startswith(prefix) else prefix + line)
+    what = "something that cannot be read" if isinstance(reply, Exception) else f"a {type(reply).__name__}"
+    return Failure("bad", f"silo {name!r}: sent {what} where a reply is expected")
+
+
+def _lost(name: str) -> Failure:
+    return Failure("lost", f"silo {name!r}: is not there; it takes part again when it is back")

@@ -1,0 +1,35 @@
+"""What a kit knows of this machine: a file in its `local` folder, which no job can bring or change."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cosilo.errors import ConfigError
+from cosilo.runs.durable_files import read_json, write_json
+
+_FILE = "cosilo.json"
+#: A file with this name in a run directory ends the run's job before the next step: a silo is back.
+HOLD = "hold"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are kept here, and at a silo the file that describes it."""
+
+    runs: str
+    silo: str | None = None
+
+
+def settle(kit: Path, place: Place) -> None:
+    """Write down what holds here."""
+    write_json(kit / "local" / _FILE, asdict(place))
+
+
+def settled(kit: Path) -> Place:
+    """What was written down."""
+    path = kit / "local" / _FILE
+    if not path.exists():
+        raise ConfigError(
+            f"{kit}: was never started on this machine; start it: cosilo coordinator start KIT, "
+            "at a silo cosilo join KIT SILO.toml"
+        )
+    return Place(**read_json(path))

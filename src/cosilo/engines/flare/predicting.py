@@ -1,0 +1,35 @@
+"""What the owner of a silo does with what it has learnt: labels for new instances, by its model in a run."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from cosilo import data
+from cosilo.engines.flare.party_files import read_settings, read_silo
+from cosilo.errors import ConfigError, RunError
+from cosilo.runs.silo_record import Record
+from cosilo.silo.silo import Silo
+
+
+def predictions(silo_file: Path, record: Path, instances: Path) -> pd.DataFrame:
+    """A label for each instance of a file like the silo's own; `record` is the silo's folder of the run."""
+    settings, silo = read_settings(silo_file), read_silo(silo_file)
+    if not isinstance(silo, Silo):
+        raise ConfigError(f"{silo_file}: is an institution; the models are those of its members")
+    if not (record / "audit.jsonl").exists():
+        raise RunError(f"{record}: is not a silo's record of a run (it has no audit.jsonl)")
+    kept = Record(record)
+    kept.same_data(silo)
+    kept.restore(silo)
+    if not silo.trained:
+        raise RunError(f"{record}: has no model yet; the run did not come that far")
+    label = settings.label if settings.label in _columns(instances) else None
+    table = data.read(instances, label=label, columns=settings.columns, text=settings.text)
+    return pd.DataFrame({"label": silo.predict(table.X)})
+
+
+def _columns(path: Path) -> list[str]:
+    """The columns of a CSV file; of others nothing is said."""
+    if path.suffix.lower() != ".csv" or not path.exists():
+        return []
+    return [str(name) for name in pd.read_csv(path, nrows=0).columns]

@@ -1,0 +1,133 @@
+"""Carrying out a run on a coordinator that is started, in as many jobs as it takes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cosilo.engines.flare import need_flare
+from cosilo.engines.flare.kit_settings import HOLD, settled
+from cosilo.engines.flare.kits import fits
+from cosilo.engines.flare.party_files import FederationSettings, as_federation
+from cosilo.engines.flare.processes import server_kit
+from cosilo.engines.flare.session import Session, session
+from cosilo.errors import RunError
+from cosilo.runs.durable_files import read_json, read_lines, write_json
+from cosilo.runs.run import Run, locked, new_folder_name
+
+Tell = Callable[[str], None]
+_FILE = "federation.json"
+#: After a restart of the coordinator it takes silos some seconds to find it again.
+_MOMENT = 20.0
+
+
+def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> Run:
+    """Start a new run and follow it to its end."""
+    server = server_kit(kit)
+    fits(settings, server)
+    parent = Path(settled(server).runs)
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = new_folder_name(parent, settings.method.use)
+    return _carry_out(settings, kit, folder, tell, patience, new=True)
+
+
+def is_between(folder: Path) -> bool:
+    """Whether a run is one between organisations."""
+    return (folder / _FILE).exists()
+
+
+def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
+    """Go on with a run that stopped; the coordinator has to be started."""
+    need_flare()
+    known = read_json(folder / _FILE)
+    settings = as_federation(known["federation"], str(folder / _FILE))
+    if (folder / "run.json").exists():
+        run = Run(folder)
+        if run.status == "finished":
+            return run
+        if run.status == "refused":
+            raise RunError(f"{folder}: silos and method did not go together; mend that and submit a new run")
+    return _carry_out(settings, Path(known["kit"]), folder, tell, patience, new=False)
+
+
+def _carry_out(
+    settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
+) -> Run:
+    try:
+        with session(kit) as flare:
+            _meet(flare, settings, patience, tell, new=new)
+            if new:
+                values = settings.model_dump(mode="json", exclude_none=True)
+                values["method"] = {"use": settings.method.use, **settings.method.parameters()}
+                folder.mkdir()
+                write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
+            last = _follow(flare, settings, folder, tell)
+    except RunError as error:
+        raise RunError(f"{error}\n{_then(folder)}" if folder.exists() else str(error)) from error
+    if not (folder / "run.json").exists() or Run(folder).status in ("running", "stopped", "refused"):
+        raise RunError(f"{last or 'the job ended before the run did'}\n{_then(folder)}")
+    return Run(folder)
+
+
+def _meet(flare: Session, settings: FederationSettings, patience: float, tell: Tell, *, new: bool) -> None:
+    """Wait for the silos; a run that is on its way goes on with those who are there after a moment."""
+    try:
+        flare.wait_for(settings.members, patience if new else _MOMENT, tell)
+    except RunError:
+        if new:
+            raise
+
+
+def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Tell) -> str:
+    """See a run through all its jobs; why it did not finish, if it did not."""
+    while True:
+        (folder / HOLD).unlink(missing_ok=True)
+        job = _job_under_way(flare, folder)
+        past = _past(folder, under_way=job is not None)
+        job = job or flare.submit(settings, folder.name)
+        tell(f"{folder.name}: job {job}")
+        try:
+            last = flare.follow(job, folder, past, lambda event: _tell(event, tell))
+        except KeyboardInterrupt:
+            flare.stop(job)
+            raise RunError("stopped") from None
+        if last != "held":
+            return last
+
+
+def _past(folder: Path, *, under_way: bool) -> int:
+    """How many events of a run are from before its job: all so far, unless the job has begun."""
+    events = [event["event"] for event in read_lines(folder / "events.jsonl")]
+    if not under_way:
+        return len(events)
+    return max((place for place, event in enumerate(events) if event in ("start", "resume")), default=0)
+
+
+def _job_under_way(flare: Session, folder: Path) -> str | None:
+    """The job of a run that somebody else asked for; one that died with its coordinator is cleared away."""
+    job = flare.jobs().get(folder.name)
+    if job is None:
+        return None
+    try:
+        with locked(folder, patience=0.0):
+            flare.stop(job)
+            return None
+    except RunError:
+        return job
+
+
+def _then(folder: Path) -> str:
+    if (folder / "run.json").exists() and Run(folder).status == "refused":
+        return f"nothing was computed; the run is in {folder}"
+    return f"completed steps are kept: cosilo resume {folder}"
+
+
+def _tell(event: dict[str, Any], tell: Tell) -> None:
+    match event:
+        case {"event": "ask", "step": step, "silos": silos}:
+            tell(f"{step}: asked {len(silos)} silos")
+        case {"event": "answered", "step": step, "seconds": seconds}:
+            tell(f"{step}: done in {seconds:.1f} s")
+        case {"event": "failure", "text": text}:
+            tell(text)
+        case {"event": "resume"}:
+            tell("goes on where it stopped")

@@ -1,0 +1,114 @@
+"""A recipe on FLARE's simulator: the same messages through FLARE, all processes on this machine."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from nvflare.collab import collab
+from nvflare.collab.runtime.controller import CollabController
+from nvflare.collab.runtime.executor import CollabExecutor
+from nvflare.job_config.api import FedJob
+
+from cosilo.config import build
+from cosilo.coordination.run_loop import Stopped, conduct
+from cosilo.engines.flare.engine import FlareEngine
+from cosilo.engines.flare.kits import CLASSES
+from cosilo.engines.flare.site import Site
+from cosilo.errors import RunError
+from cosilo.federation.federation import Federation
+from cosilo.methods.base import Method
+from cosilo.progress import bar
+from cosilo.protocol.participant import Participant
+from cosilo.runs.durable_files import read_lines
+from cosilo.runs.events import Events
+from cosilo.runs.run import Run
+
+_CLASSES = [
+    *CLASSES,
+    "cosilo.engines.flare.simulator.SimulatedCoordination",
+    "cosilo.engines.flare.simulator.SimulatedSite",
+]
+
+
+class SimulatedCoordination:
+    """The coordinator of a run directory that has a recipe."""
+
+    def __init__(self, run_folder: str) -> None:
+        self.run_folder = run_folder
+
+    @collab.main
+    def coordinate(self) -> None:
+        """Follow the method; what became of it is in the run directory."""
+        folder = Path(self.run_folder)
+        federation, engine = _federation(folder), FlareEngine({site.name: site for site in collab.clients})
+        try:
+            conduct(
+                Run(folder), federation.method, engine, federation.agreed(), Events(folder / "events.jsonl")
+            )
+        except Stopped:
+            return  # the run directory says so, and whoever started the simulator reads it there
+
+
+class SimulatedSite(Site):
+    """One silo of a run directory that has a recipe."""
+
+    def __init__(self, run_folder: str) -> None:
+        super().__init__(run="simulated", seed=0, method={})
+        self.run_folder = run_folder
+
+    def folder(self, name: str, kit: Path) -> Path:
+        """In the run directory, as on the local engine."""
+        return Path(self.run_folder) / "silos" / name
+
+    def silo(self, name: str, kit: Path) -> tuple[Participant, Method]:
+        """The silo of that name in the recipe."""
+        federation = _federation(Path(self.run_folder))
+        self.seed = federation.seed
+        return next(silo for silo in federation.silos if silo.name == name), federation.method
+
+
+def _federation(folder: Path) -> Federation:
+    values, source = build.read_recipe(folder, "run it on the local engine")
+    return build.federation(values, source)
+
+
+def simulate(folder: Path, names: list[str]) -> None:
+    """Carry out what is left of a run."""
+    where = str(folder.resolve())
+    job = FedJob(name="run", min_clients=len(names))
+    job.set_app_packages(["cosilo"])
+    server = job.to_server(SimulatedCoordination(where), id="coordination")
+    job.to_server(CollabController(server_obj_id=server), id="controller")
+    for name in names:
+        site = job.to(SimulatedSite(where), name, id="site")
+        job.to(CollabExecutor(client_obj_id=site), name, id="executor", tasks=["*"])
+    with tempfile.TemporaryDirectory() as scratch:
+        workspace = Path(scratch) / "workspace"
+        (workspace / "local").mkdir(parents=True)
+        allowed: dict[str, Any] = {
+            "format_version": 2,
+            "class_list_enforcement_mode": "enforce",
+            "class_allow_list": _CLASSES,
+        }
+        (workspace / "local" / "resources.json").write_text(json.dumps(allowed), encoding="utf-8")
+        job.export_job(scratch)
+        command = [sys.executable, "-m", "nvflare.private.fed.app.simulator.simulator", f"{scratch}/run"]
+        command += ["-w", str(workspace), "-c", ",".join(names), "-n", str(len(names)), "-t", str(len(names))]
+        log = folder / "flare.txt"
+        with log.open("a", encoding="utf-8") as file, bar("on the simulator of FLARE", None) as advance:
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+            seen = 0
+            while process.poll() is None:
+                events = len(read_lines(folder / "events.jsonl"))
+                advance(events - seen)
+                seen = events
+                time.sleep(0.5)
+    run = Run(folder)
+    if run.status == "finished":
+        return
+    stops = [event["text"] for event in run.events() if event["event"] == "stop"]
+    raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended on the way; that is its log")

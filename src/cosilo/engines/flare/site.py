@@ -1,0 +1,151 @@
+"""The silo's end of a FLARE job: the one function that the coordinator can call.
+
+It stands in front of the silo's boundary, which is the same as on any engine: policy, declared fields, record
+and audit log. A job brings the name of a method and its parameters; the silo, its data and its policy come
+from the silo's own file.
+"""
+
+import re
+import traceback
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Event, Lock
+from typing import Any
+
+from nvflare.collab import collab
+from nvflare.collab.runtime import executor
+
+from cosilo.config.settings import MethodSettings
+from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.engines.flare.engine import BUSY, OPENING
+from cosilo.engines.flare.kit_settings import settled
+from cosilo.engines.flare.party_files import known_method, read_silo
+from cosilo.engines.local.threads import OneThread
+from cosilo.errors import ConfigError, CosiloError
+from cosilo.methods.base import Method
+from cosilo.protocol.participant import NAME, Participant
+from cosilo.runs.journal import Failure
+from cosilo.runs.run import locked
+
+# Only bytes travel here: FLARE need not import torch, which takes seconds, to be ready for tensors.
+executor.optional_import = lambda **_: (None, False)
+#: How long the record of a run may still be in the hands of another job.
+_PATIENCE = 300.0
+
+
+class Site:
+    """A silo in a run; `method` has its name under `use`, and its parameters."""
+
+    def __init__(self, run: str, seed: int, method: dict[str, Any]) -> None:
+        if not re.fullmatch(NAME, run):  # it becomes a folder here
+            raise ConfigError(f"run {run!r}: wants letters, digits, '.', '_' and '-'")
+        self.run, self.seed, self.method = run, seed, method
+        #: One step at a time, and every one in the same thread.
+        self._steps = ThreadPoolExecutor(1, initializer=OneThread)
+        self._answers: dict[int, Future[bytes | Failure]] = {}
+        self._lock = Lock()
+        self._held = ExitStack()
+        #: Whether it is ready, or cannot be.
+        self._opened = Event()
+        self._boundary: Boundary | None = None
+        #: What leaves the silo if it cannot take part: not why.
+        self._problem: Failure | None = None
+
+    @collab.init
+    def open(self) -> None:
+        """Begin to get ready; the first step waits for that."""
+        self._steps.submit(self._open, str(collab.site_name), Path(collab.workspace.get_root_dir()))
+
+    def _open(self, name: str, kit: Path) -> None:
+        """Get ready; if that fails, the coordinator is told so when it asks, and the owner why."""
+        self._folder = kit / "runs" / self.run
+        try:
+            self._folder = self.folder(name, kit)
+            # The job that a lost coordinator left behind may still be at a step here.
+            self._held.enter_context(locked(self._folder, patience=_PATIENCE))
+            silo, method = self.silo(name, kit)
+            silo.preload()
+            self._boundary = Boundary(silo, method, self.seed, self._folder)
+        except Exception as error:
+            self._give_up(name, "cannot take part", error)
+        finally:
+            self._opened.set()
+
+    def _give_up(self, name: str, what: str, error: Exception) -> Failure:
+        """Do no step any more: the coordinator is told that it is so, and the owner why."""
+        self._boundary = None
+        self._problem = Failure("error", f"silo {name!r}: {what}; its own log says why")
+        text = str(error) if isinstance(error, CosiloError) else "".join(traceback.format_exception(error))
+        with suppress(OSError):  # the disk may be what failed
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / "log.txt").open("a", encoding="utf-8") as log:
+                log.write(f"{what}: {text}\n")
+        return self._problem
+
+    def folder(self, name: str, kit: Path) -> Path:
+        """Where the silo keeps its record of the run."""
+        return Path(settled(kit).runs) / self.run
+
+    def silo(self, name: str, kit: Path) -> tuple[Participant, Method]:
+        """The silo of this kit, and what is asked of it."""
+        method = known_method(MethodSettings(**self.method), "the job")
+        path = Path(settled(kit).silo or "")
+        silo = read_silo(path)
+        if silo.name != name:
+            raise CosiloError(f"{path}: name: got {silo.name!r}; wants {name!r}, which the kit is made for")
+        return silo, method
+
+    @collab.publish
+    def answer(self, number: int, step: str, body: bytes) -> dict[str, Any]:
+        """Begin a step, unless it has begun; the answer if there is one soon."""
+        if not _asked_by_coordinator():
+            return _REFUSED
+        with self._lock:
+            if number not in self._answers:
+                for late in self._answers.values():  # the coordinator waits for it no more
+                    late.cancel()
+                self._answers = {number: self._steps.submit(self._answered, number, step, body)}
+        return self._soon(number)
+
+    @collab.publish
+    def wait(self, number: int) -> dict[str, Any]:
+        """The answer to a step that has begun, if there is one soon."""
+        return self._soon(number) if _asked_by_coordinator() else _REFUSED
+
+    def _soon(self, number: int) -> dict[str, Any]:
+        answer = self._answers.get(number)
+        if answer is None:
+            return {"failure": ["error", f"was not asked for {number}"]}
+        try:
+            content = answer.result(BUSY)
+        except TimeoutError:
+            return {"busy": True} if self._opened.is_set() else OPENING
+        if isinstance(content, Failure):
+            return {"failure": [content.kind, content.text]}
+        return {"reply": content}
+
+    def _answered(self, number: int, step: str, body: bytes) -> bytes | Failure:
+        if self._boundary is None:
+            return self._problem or Failure("error", "is not ready")
+        if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
+            return Failure("refused", f"silo {self._boundary.silo.name!r}: wants a number, a step and bytes")
+        name = self._boundary.silo.name
+        try:
+            return self._boundary.answer(Ask(number, step, body))
+        except Exception as error:  # such as a full disk; FLARE would send the whole story
+            return self._give_up(name, "cannot go on", error)
+
+    @collab.final
+    def close(self) -> None:
+        """Let go of the silo; a step that is under way is given up with this process."""
+        if self._boundary is not None:
+            self._boundary.close()
+        self._held.close()
+
+
+_REFUSED = {"failure": ["refused", "only the coordinator may ask"]}
+
+
+def _asked_by_coordinator() -> bool:
+    return bool(collab.caller == "server")

@@ -1,0 +1,1 @@
+"""All silos on this machine, in this process or in worker processes."""

@@ -1,0 +1,136 @@
+"""A worker process that owns some silos for the whole run."""
+
+import ctypes
+import json
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.engines.local.memory import keep_freed_memory
+from cosilo.engines.local.threads import OneThread
+from cosilo.errors import CosiloError, RunError
+from cosilo.methods.base import Method
+from cosilo.protocol.participant import Participant
+from cosilo.runs.journal import Failure
+
+# Where it is safe a worker is forked: it starts in milliseconds and shares the data with this process.
+_context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+
+
+#: A reply of so many bytes is not sent through the pipe: the silo has it on disk, and says where.
+_LARGE = 2**16
+
+
+class Worker:
+    """This side of a worker process. Asks and answers are bytes on a pipe: a JSON head, then the message."""
+
+    def __init__(self, silos: Sequence[Participant], method: Method, seed: int, folder: Path) -> None:
+        self.owns = {silo.name for silo in silos}
+        self._arguments = (list(silos), method, seed, folder)
+        self._start()
+
+    def _start(self) -> None:
+        self.connection, theirs = _context.Pipe()
+        arguments = (theirs, self.connection, os.getpid(), *self._arguments)
+        self._process = _context.Process(target=_serve, args=arguments, daemon=True)  # type: ignore[attr-defined]
+        self._process.start()
+        theirs.close()
+        self._last_body: bytes | None = None
+
+    def send(self, name: str, ask: Ask) -> None:
+        """Hand over an ask; a message that is the same as the last one is not sent again."""
+        same = ask.body is self._last_body
+        self._last_body = ask.body
+        head = {"silo": name, "number": ask.number, "step": ask.step, "same": same}
+        # A worker that died is noticed when its answer is received.
+        with suppress(BrokenPipeError):
+            self.connection.send_bytes(json.dumps(head).encode())
+            if not same:
+                self.connection.send_bytes(ask.body)
+
+    def receive(self, name: str) -> bytes | Failure:
+        """The answer; if the process died instead, it is started again and the silo counts as lost."""
+        try:
+            head = json.loads(self.connection.recv_bytes())
+            if head["ok"] and "file" in head:
+                with Path(head["file"]).open("rb", buffering=0) as file:
+                    file.seek(-head["bytes"], os.SEEK_END)
+                    return file.read()
+            if head["ok"]:
+                return self.connection.recv_bytes()
+        except (EOFError, ConnectionError):
+            how = self.restart()
+            return Failure(
+                "lost", f"silo {name!r}: its worker process died ({how}) in the middle of the step"
+            )
+        if head["kind"] == "run":
+            raise RunError(head["text"])
+        return Failure(head["kind"], head["text"])
+
+    def restart(self) -> str:
+        """Kill the process and start it anew; its silos go on from their records. Says how it had ended."""
+        self._process.join(timeout=0.2)
+        code = self._process.exitcode
+        self.stop()
+        self._start()
+        return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+    def stop(self) -> None:
+        """End the process, whatever it does: all that it completed is on disk."""
+        self.connection.close()
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(
+    mine: Connection,
+    parents: Connection,
+    parent: int,
+    silos: list[Participant],
+    method: Method,
+    seed: int,
+    folder: Path,
+) -> None:
+    parents.close()
+    _die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's to handle
+    OneThread()
+    keep_freed_memory()
+    boundaries = {silo.name: silo for silo in silos}
+    opened: dict[str, Boundary] = {}
+    body = b""
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            head = json.loads(mine.recv_bytes())
+            if not head["same"]:
+                body = mine.recv_bytes()
+            name = head["silo"]
+            try:
+                if name not in opened:
+                    opened[name] = Boundary(boundaries[name], method, seed, folder / name)
+                answer = opened[name].answer(Ask(head["number"], head["step"], body))
+            except CosiloError as error:  # the silo cannot even be opened, or its disk fails
+                answer = Failure("run", str(error))
+            if isinstance(answer, Failure):
+                mine.send_bytes(json.dumps({"ok": False, "kind": answer.kind, "text": answer.text}).encode())
+            elif len(answer) < _LARGE:
+                mine.send_bytes(b'{"ok": true}')
+                mine.send_bytes(answer)
+            else:
+                kept = {"ok": True, "file": str(opened[name].kept(head["number"])), "bytes": len(answer)}
+                mine.send_bytes(json.dumps(kept).encode())
+
+
+def _die_with(parent: int) -> None:
+    """End with the coordinator, however it ends: an orphan must not write into a run that is resumed."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)

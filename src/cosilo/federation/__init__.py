@@ -1,0 +1,1 @@
+"""Silos, a pool, a method and an engine: together they make a run."""

@@ -1,0 +1,263 @@
+"""A federation: silos, a pool and a method; run it and get better models."""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cosilo
+from cosilo.coordination.coordinator import other_pool
+from cosilo.coordination.institution import Institution
+from cosilo.coordination.run_loop import Agreed, Stopped, conduct
+from cosilo.data.instances import Instances, as_instances, fingerprint
+from cosilo.data.pool_labels import as_pool_labels
+from cosilo.engines.flare import need_flare
+from cosilo.engines.local.engine import LocalEngine
+from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.methods import CoFED
+from cosilo.methods.base import Method
+from cosilo.protocol.participant import different_names, quorum_in_range
+from cosilo.protocol.task import Task
+from cosilo.runs.events import Events
+from cosilo.runs.journal import Failure
+from cosilo.runs.run import Run, begin, locked, new_folder_name
+from cosilo.runs.silo_record import Record
+from cosilo.silo.silo import Silo
+from cosilo.silo.target import aims
+from cosilo.simulated_time.clock import FREE, Clock
+from cosilo.text import listing
+
+
+class Federation:
+    """Silos that learn together; some may be institutions, which have members.
+
+    `quorum` is the fraction of the silos asked that has to answer a step; `timeout` the seconds a silo has
+    for it; `workers` the number of processes that share the silos (0: this one does it all). `pool_labels`
+    are the classes of the pool's instances, for methods that need them. With a `clock` the report tells what
+    the run would have taken in simulated time.
+
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> silos = [
+    ...     Silo("tree", X[:200], y[:200], DecisionTreeClassifier()),
+    ...     Silo("bayes", X[200:400], y[200:400], GaussianNB()),
+    ... ]
+    >>> federation = Federation(silos, pool=X[400:900], method=CoFED(alpha=0.5))
+    >>> run = federation.run(tempfile.mkdtemp())
+    >>> sorted(run.relative())
+    ['bayes', 'tree']
+    >>> run.silos["tree"].predict(X[:3]).tolist()
+    ['0', '1', '2']
+    """
+
+    def __init__(
+        self,
+        silos: Iterable[Silo | Institution],
+        pool: Any = None,
+        method: Method | None = None,
+        *,
+        pool_labels: Any = None,
+        seed: int = 0,
+        quorum: float = 0.5,
+        timeout: float | None = None,
+        workers: int = 0,
+        clock: Clock | None = None,
+        recipe: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.silos = [silo.fresh() for silo in silos]
+        self.method = method if method is not None else CoFED()
+        self.seed = seed
+        self.quorum = quorum
+        self.timeout = timeout
+        self.workers = workers
+        self.clock = clock
+        self._recipe = recipe
+        self.pool: Instances | None = None
+        self.pool_labels: NDArray[np.str_] | None = None
+        self.pool_fingerprint: str | None = None
+        self._check_settings()
+        if pool is not None:
+            self._use_pool(as_instances(pool, "the federation's pool"), pool_labels)
+        elif pool_labels is not None:
+            raise ConfigError("the federation got pool_labels but no pool; wants both, or no labels")
+        elif self.method.needs_pool:
+            self._pool_of_silos()
+        if self.method.needs_pool_labels and self.pool_labels is None:
+            raise ConfigError(
+                f"{self.method.name} needs a pool with labels; set labelled = true in [pool], "
+                "in Python pool_labels=…"
+            )
+
+    def _check_settings(self) -> None:
+        if not self.silos:
+            raise ConfigError("a federation needs silos; got none")
+        different_names(self.silos, "silos")
+        quorum_in_range(self.quorum)
+        if self.timeout is not None and self.timeout <= 0:
+            raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
+        if self.workers < 0:
+            raise ConfigError(f"workers = {self.workers}; wants 0 or more")
+        if self.clock is not None:
+            self._check_clock(self.clock)
+
+    def _check_clock(self, clock: Clock) -> None:
+        """A report must not find out after the run that its clock cannot tell the time."""
+        if clock.down is not None:
+            raise ConfigError("clock.down: a run keeps no log of what the silos are sent; leave it out")
+        if clock.cycles is not None:
+            asked = [name for name in self.method.steps() if name not in FREE and self.method.uses(name)]
+            missing = [name for name in asked if name not in clock.cycles]
+            if missing:
+                raise ConfigError(
+                    f"clock.cycles: has no {listing(missing)}; wants one number for every step of "
+                    f"{self.method.name} that takes time: {listing(asked)}"
+                )
+
+    @property
+    def _plain(self) -> list[Silo]:
+        """The silos without members."""
+        return [silo for silo in self.silos if isinstance(silo, Silo)]
+
+    def _use_pool(self, pool: Instances, labels: Any) -> None:
+        """Hold the pool, and give it to every silo that brings none itself."""
+        if len(pool) == 0:
+            raise DataError("the federation's pool: is empty; wants instances (a split may leave none over)")
+        self.pool = pool
+        if labels is not None:
+            self.pool_labels = as_pool_labels(labels, pool, "the federation's pool")
+        self.pool_fingerprint = fingerprint(pool, self.pool_labels)
+        for silo in self._plain:
+            if silo.pool is None:
+                silo.use_pool(pool, self.pool_fingerprint, self.pool_labels)
+
+    def _pool_of_silos(self) -> None:
+        """Where every silo brings the pool itself, the first one's is what the others are held against."""
+        holder = next((silo for silo in self._plain if silo.pool is not None), None)
+        if holder is None:
+            raise ConfigError(f"{self.method.name} needs a pool; give one to the federation: pool=…")
+        self.pool, self.pool_fingerprint = holder.pool, holder.pool_fingerprint
+        self.pool_labels = holder.pool_labels
+
+    def check(self) -> list[str]:
+        """What would keep this federation from starting, one line each; trains nothing, writes nothing."""
+        problems: list[str] = []
+        tasks: dict[str, Task] = {silo.name: silo.task for silo in self.silos}
+        for silo in self.silos:
+            problems += silo.problems(self.method)
+        for silo in self._plain:
+            if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
+                problems.append(other_pool(silo.name, silo.pool_fingerprint, self.pool_fingerprint))
+        try:
+            self.method.check(tasks)
+            each = {silo.name: aims(silo) for silo in self._plain}
+            training = {name: list(task.classes) for name, task in tasks.items()}
+            training |= {name: classes for name, (classes, _) in each.items()}
+            wanted = {name: each[name][1] if name in each else [] for name in tasks}
+            self.method.check_targets(training, wanted)
+        except CosiloError as error:
+            problems.append(str(error))
+        return problems
+
+    def settings(self) -> dict[str, Any]:
+        """What makes this run what it is: a directory can only be continued with the same."""
+        members = {
+            silo.name: [member.name for member in silo.silos]
+            for silo in self.silos
+            if isinstance(silo, Institution)
+        }
+        return {
+            "cosilo": cosilo.__version__,
+            "method": {"use": self.method.name, **self.method.model_dump(mode="json")},
+            "seed": self.seed,
+            "silos": [silo.name for silo in self.silos],
+            **({"members": members} if members else {}),
+            "pool": self.pool_fingerprint,
+            "pool_size": 0 if self.pool is None else len(self.pool),
+        }
+
+    def run(self, folder: str | Path | None = None, *, engine: Literal["local", "flare"] = "local") -> Run:
+        """Run the method; `folder` is the run directory (default: a new one in `runs/`).
+
+        A directory of a run that was interrupted is continued where it stopped; that of a finished one is
+        only opened. `engine="flare"` runs a recipe on FLARE's simulator; results are the same.
+        """
+        path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
+        if engine == "flare":
+            need_flare()
+            if self._recipe is None:
+                raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
+        with locked(path):
+            run = begin(path, self.settings(), self._recipe)
+            clock = None if self.clock is None else self.clock.model_dump(mode="json", exclude_unset=True)
+            if run.about.get("clock") != clock:  # it may change: it only tells the time, also of what is past
+                run.mark(run.status, clock=clock)
+            events = Events(path / "events.jsonl")
+            if run.status == "refused":
+                _start_over(path)
+            if run.status != "finished":
+                events.add(
+                    "start" if run.status == "running" and not (path / "journal").exists() else "resume"
+                )
+                run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
+                if engine == "flare":
+                    self._simulate(run)
+                else:
+                    self._execute(run, events)
+            for silo in self.silos:
+                record = Record(path / "silos" / silo.name)
+                record.restore(silo)
+                if isinstance(silo, Institution):
+                    silo.keep_record(record)
+        institutions = {silo.name: silo for silo in self.silos if isinstance(silo, Institution)}
+        return Run(path, {silo.name: silo for silo in self._plain}, institutions)
+
+    def agreed(self) -> Agreed:
+        """What the coordinator knows of it."""
+        return Agreed(
+            silos=[silo.name for silo in self.silos],
+            seed=self.seed,
+            quorum=self.quorum,
+            timeout=self.timeout,
+            pool=self.pool_fingerprint,
+            pool_size=0 if self.pool is None else len(self.pool),
+            pool_classes=() if self.pool_labels is None else tuple(np.unique(self.pool_labels).tolist()),
+        )
+
+    def _execute(self, run: Run, events: Events) -> None:
+        try:
+            conduct(run, self.method, LocalEngine(self.silos, self.workers), self.agreed(), events)
+        except Stopped as stopped:
+            kind = type(stopped.error)
+            raise kind(f"{stopped}{_own_logs(run.folder, stopped.failed)}") from stopped.error
+
+    def _simulate(self, run: Run) -> None:
+        from cosilo.engines.flare.simulator import simulate
+
+        simulate(run.folder, [silo.name for silo in self.silos])
+
+
+def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
+    """What the silos' own logs say about failures: here their owner is whoever runs the federation."""
+    lines = []
+    for name, failure in failed.items():
+        log = path / "silos" / name / "log.txt"
+        if failure.kind in ("learner", "error") and log.exists():
+            last = log.read_text(encoding="utf-8").strip().splitlines()[-1]
+            if last.partition(": ")[2] not in failure.text:  # it knows more than was said already
+                lines.append(f"\n{log}: {last}")
+    return "".join(lines)
+
+
+def _start_over(path: Path) -> None:
+    """Nothing was computed when silos and method did not go together; only the logs are worth keeping."""
+    for folder in (path, *path.glob("silos/*"), *path.glob("silos/*/members/*")):
+        for name in ("journal", "replies", "states"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for name in ("asks.jsonl", "step.json"):
+            (folder / name).unlink(missing_ok=True)

@@ -1,0 +1,114 @@
+"""The training loop of networks: tensors in, trained module out, no loader in between."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from cosilo.data.instances import blocks
+from cosilo.errors import LearnerError
+from cosilo.learners import losses
+from cosilo.learners.tensors import PREDICT_BATCH, Labelled, outputs, shown
+from cosilo.learners.trainee import Trainee
+from cosilo.learners.training import Training
+
+import torch  # isort: skip
+from torch import Tensor, nn  # isort: skip
+from torch.nn.functional import cross_entropy  # isort: skip
+
+#: The gradient of a loss at outputs, given what they should have been and perhaps a weight for each instance.
+Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+
+
+def batch_sizes(n: int, batch: int) -> list[int]:
+    """Sizes of the batches of an epoch.
+
+    A single instance left over joins the batch before it, because batch normalisation fails on one.
+
+    >>> batch_sizes(10, 4), batch_sizes(9, 4), batch_sizes(3, 4)
+    ([4, 4, 2], [4, 5], [3])
+    """
+    sizes = [block.stop - block.start for block in blocks(n, batch)]
+    if len(sizes) > 1 and sizes[-1] == 1 < batch:
+        sizes[-2:] = [batch + 1]
+    return sizes
+
+
+#: Instances that are made ready at a time: one copy for many batches, and not one of the whole set.
+_READY = 4096
+
+
+def batches(data: Labelled, batch: int, order: torch.Generator) -> Iterator[Labelled]:
+    """The batches of one epoch, as a module sees them: one permutation, and slices of it."""
+    sizes = batch_sizes(len(data.x), batch)
+    shuffled = torch.randperm(len(data.x), generator=order).to(data.x.device)
+    at_once = max(1, _READY // batch)
+    start = 0
+    for group in (sizes[i : i + at_once] for i in range(0, len(sizes), at_once)):
+        index = shuffled[start : start + sum(group)]
+        x = torch.split(shown(data.x.index_select(0, index)), group)
+        y = torch.split(data.y.index_select(0, index), group)
+        if data.weight is None:
+            weight: Sequence[Tensor | None] = [None] * len(group)
+        else:
+            weight = torch.split(data.weight.index_select(0, index), group)
+        yield from map(Labelled, x, y, weight)
+        start += sum(group)
+
+
+def train(
+    module: nn.Module,
+    training: Training,
+    data: Labelled,
+    held: Labelled | None = None,
+    *,
+    n_classes: int,
+    seed: int,
+    name: str,
+    loss: Loss = losses.cross_entropy,
+    pull: float = 0.0,
+) -> None:
+    """Train a module in place by a training; with `held`, stop early and go back to the best weights.
+
+    `pull` adds (pull/2)‖w − w₀‖² to the loss, where w₀ are the weights at the start (FedProx).
+    """
+    trainee = Trainee(module, training, n_classes, name, pull=pull)
+    order = torch.Generator().manual_seed(seed % 2**63)
+    best_loss, best_epoch, best_state = math.inf, 0, module.state_dict()
+    for epoch in range(training.epochs):
+        module.train()
+        rate = training.rate(epoch)
+        total = torch.zeros((), device=data.x.device)  # asked for once per epoch: asking waits for the device
+        for x, y, weight in batches(data, training.batch, order):
+            gradient = loss(trainee.outputs(x), y, weight)
+            trainee.step(gradient, rate)
+            total += gradient.sum()
+        finite(total, "loss", epoch, training, name)
+        if held is not None and training.patience is not None:
+            mean = torch.tensor(_mean_loss(module, held, n_classes, name))
+            held_loss = finite(mean, "validation loss", epoch, training, name)
+            if held_loss < best_loss:
+                best_loss, best_epoch = held_loss, epoch
+                best_state = {key: value.detach().clone() for key, value in module.state_dict().items()}
+            elif epoch - best_epoch >= training.patience:
+                break
+    if held is not None:
+        module.load_state_dict(best_state)
+
+
+@torch.no_grad()
+def _mean_loss(module: nn.Module, held: Labelled, n_classes: int, name: str) -> float:
+    module.eval()
+    total = 0.0
+    for block in blocks(len(held.x), PREDICT_BATCH):
+        answer = outputs(module, shown(held.x[block]), n_classes, name)
+        total += cross_entropy(answer, held.y[block], reduction="sum").item()
+    return total / len(held.x)
+
+
+def finite(total: Tensor, what: str, epoch: int, training: Training, name: str) -> float:
+    """The number, or an error that says when training went astray."""
+    loss = total.item()
+    if math.isfinite(loss):
+        return loss
+    value = "NaN" if math.isnan(loss) else "infinite"
+    raise LearnerError(f"{name}: {what} became {value} in epoch {epoch + 1}; lower lr, now {training.lr:g}")

@@ -1,0 +1,1 @@
+"""DoFed-SPP and its parts."""

@@ -1,0 +1,328 @@
+"""DoFed-SPP: silos label their unlabelled target points with each other's models, weighted by similarity.
+
+C.-W. Ching et al., "Dual-Objective Personalized Federated Service System with Partially-labeled Data over
+Wireless Networks" (2023).
+
+A silo has a labelled training set and a target set of other classes with a handful of labels. It wants a
+model for the target classes (classification) and labels for its unlabelled target points (labelling). Every
+silo trains a reciprocal model on its training set, which may be what another silo's target needs. How much it
+is needed is told by its similarity ratio (eq. 19), which a silo takes on its labelled target points. The K
+models that help most, all silos taken together, travel (§ 4.4); each silo labels its target with the B best
+of these for itself (eq. 20) and trains its target model on what came out.
+
+Deviations from the paper, and what it leaves open:
+
+- G₁ and G₂ of eq. 19 are 0 unless given. A silo's own model is near because it hardly moved since the last
+  round; the floor ε of a distance is that of the nearest other model, or else it would outvote them all. If
+  no ratio of a silo is positive, its last ones are kept.
+- All reciprocal and target models begin with the same weights.
+- What a silo remembers of a model that it did not get in a round are its loss and its distance.
+- Labels are chosen among the silo's target classes: it has a labelled point of each.
+- A model that PCA has downsized (§ 4.5) is its reconstruction, and is sent as that.
+- The run stops early when fewer than `stop_below` of the labels changed in a round. The paper looks at the
+  change of test accuracy, which is not to be looked at before the end.
+- Silos are judged on test data of their target classes, and among those. Local training sees the training set
+  and the labelled target points, for as many epochs as a reciprocal model has.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from cosilo.aggregation.averaging import Weights, like
+from cosilo.aggregation.similarity import compress, unvector, vector
+from cosilo.errors import BadMessage, ConfigError, DataError
+from cosilo.methods.base import Method, step
+from cosilo.methods.dofed_spp.budget import Budget
+from cosilo.methods.dofed_spp.model_selection import best, greedy
+from cosilo.methods.dofed_spp.reciprocal import Reciprocal
+from cosilo.methods.packing import pack, unpack
+from cosilo.protocol.message import Message
+from cosilo.silo.target import untaught
+from cosilo.text import listing
+
+if TYPE_CHECKING:
+    from cosilo.coordination.coordinator import Silos
+    from cosilo.silo.silo import Silo
+
+Count = Annotated[int, Field(ge=1)]
+#: Models that are compared with a silo's target at a time, before the first round.
+_AT_ONCE = 10
+
+
+class DoFedSPP(Method):
+    """Two objectives, partly labelled targets, a time budget.
+
+    >>> sorted(DoFedSPP(uploads=5, labellers=3).needs())
+    ['metrics', 'similarity', 'weights']
+    """
+
+    name: ClassVar[str] = "dofed_spp"
+    needs_network: ClassVar[bool] = True
+
+    #: G: the most rounds there may be.
+    rounds: Count = 10
+    #: L: epochs of the reciprocal models before the first round.
+    warm_up: Count = 10
+    #: Epochs of a reciprocal model, and of a target model, in a round.
+    epochs: Count = 1
+    target_epochs: Count = 5
+    #: K: how many models are uploaded in a round; B: how many of them a silo labels with. Without a budget
+    #: they are 10 and K, or as many as there are silos; with one they are found (eq. 26).
+    uploads: Count | None = None
+    labellers: Count | None = None
+    budget: Budget | None = None
+    #: To how many components the models are downsized before they are sent on (§ 4.5); none: not at all.
+    components: Count | None = None
+    g1: float = 0.0
+    g2: float = 0.0
+    #: The run ends when a smaller share of the labels changed in a round.
+    stop_below: Annotated[float, Field(ge=0, le=1)] = 0.01
+
+    @model_validator(mode="after")
+    def _fits(self) -> "DoFedSPP":
+        if self.budget is not None and (self.uploads is not None or self.labellers is not None):
+            raise ValueError("either a budget or uploads and labellers")
+        if self.labellers is not None and self.labellers > (self.uploads or 10):
+            raise ValueError(f"labellers of at most uploads, {self.uploads or 10}; got {self.labellers}")
+        return self
+
+    def coordinate(self, silos: "Silos") -> None:
+        """Algorithm 2."""
+        names, state = silos.names, silos.marked
+        if state is None:
+            state = self._cold_start(silos)
+        similar: Any = state["ratios"]
+        done: Any = state["round"]
+        spent: Any = state["spent"]
+        ready: Any = state["ready"]
+        reference: Any = state["weights"]
+        last = done if state["over"] else self.rounds
+        for number in range(done + 1, last + 1):
+            # Phase 1: which models travel.
+            travel, labellers, seconds = self._decide(similar, reference)
+            if self.budget is not None and spent + seconds > self.budget.total + 1e-9:
+                break
+            able = [names[place] for place in travel if names[place] in ready]
+            uploaded = silos.ask("upload", to=able, valid=like(reference))
+            models, errors = self._downsized({name: _weights(reply) for name, reply in uploaded.items()})
+            hands = {
+                name: _best(similar[place], names, list(models), labellers)
+                for place, name in enumerate(names)
+            }
+            # Phases 2 to 4, at the silos.
+            stage = f"round {number}"
+            parcel = partial(_parcel, models, hands, names, stage)
+            learnt = silos.ask("learn", each=parcel, to=ready, valid=_shaped(len(names)))
+            for name, reply in learnt.items():
+                similar[names.index(name)] = reply["ratios"]
+            moved = np.mean([float(reply["moved"]) for reply in learnt.values()])  # type: ignore[arg-type]
+            spent += seconds
+            silos.evaluate(stage, to=learnt)
+            self._note(silos, number, able, labellers, spent, similar, errors, float(moved))
+            over = bool(moved < self.stop_below)
+            silos.mark(round=number, over=over, ratios=similar, spent=spent, ready=ready, weights=reference)
+            if over:
+                break
+        kept = silos.ask("finish", to=ready)
+        silos.evaluate("federated", to=kept)
+
+    def _cold_start(self, silos: "Silos") -> dict[str, Any]:
+        """Phase 0: everyone warms up and uploads, and compares all models with its target."""
+        names = silos.names
+        alone = silos.ask("alone")  # the denominator of every comparison
+        silos.evaluate("local", to=alone)
+        silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+        first = silos.ask("initial", to=names[:1], quorum=1.0)[names[0]]["weights"]
+        reference: Any = first
+        warm = silos.ask("warm", {"weights": reference}, valid=like(reference))
+        similar = np.zeros((len(names), len(names)))
+        there = list(warm)
+        for start in range(0, len(there), _AT_ONCE):
+            block = there[start : start + _AT_ONCE]
+            models, _ = self._downsized({name: _weights(warm[name]) for name in block})
+            message: Message = {"models": pack(models), "silos": names}
+            replies = silos.ask("compare", message, to=there, valid=_shaped(len(names)))
+            for name, reply in replies.items():
+                found: Any = reply["ratios"]
+                similar[names.index(name)] = found
+        # Nobody can join later: a silo that did not warm up has no model to compare or to send.
+        return {
+            "round": 0,
+            "over": False,
+            "ratios": similar,
+            "spent": 0.0,
+            "ready": there,
+            "weights": reference,
+        }
+
+    def _decide(self, similar: NDArray[Any], reference: Weights) -> tuple[list[int], int, float]:
+        """K and B (eq. 26), the K models (Algorithm 1), and the seconds that a round takes."""
+        silos = len(similar)
+        if self.budget is None:
+            uploads = min(self.uploads or 10, silos)
+            labellers = min(self.labellers or uploads, uploads)
+            return sorted(greedy(similar, uploads, labellers).tolist()), labellers, 0.0
+        costs, pairs = self.budget.pairs(_bytes(reference), silos, self.rounds)
+        choice = best(similar, pairs)
+        return sorted(choice.chosen), choice.B, costs.seconds(choice.K, choice.B)
+
+    def _downsized(self, models: dict[str, Weights]) -> tuple[dict[str, Weights], dict[str, float]]:
+        """PCA over the model vectors (§ 4.5); each model is its reconstruction."""
+        if self.components is None or len(models) < 2:
+            return models, {}
+        names, first = list(models), next(iter(models.values()))
+        vectors, errors = compress([vector(models[name]) for name in names], self.components)
+        found = {name: unvector(row, first) for name, row in zip(names, vectors, strict=True)}
+        for name, weights in found.items():  # counters are not part of the vectors
+            weights |= {key: array for key, array in models[name].items() if key not in weights}
+        return dict(found), dict(zip(names, errors.tolist(), strict=True))
+
+    def _note(
+        self,
+        silos: "Silos",
+        number: int,
+        uploaded: list[str],
+        labellers: int,
+        spent: float,
+        similar: NDArray[Any],
+        errors: Mapping[str, float],
+        moved: float,
+    ) -> None:
+        """What the report shows of a round."""
+        found = {
+            "round": number,
+            "uploaded": uploaded,
+            "labellers": labellers,
+            "seconds": round(spent, 3),
+            "labels_moved": round(moved, 4),
+            "reconstruction_error": {name: round(error, 6) for name, error in errors.items()},
+        }
+        silos.findings.setdefault("exchange", []).append(found)
+        similarity = {"silos": silos.names, "values": np.round(similar, 4).tolist()}
+        silos.tell(similarity=similarity, budget=None if self.budget is None else self.budget.total)
+
+    # ------------------------------------------------------------------ before anything is computed
+
+    def prepare(self, silo: "Silo") -> None:
+        """A silo needs a target."""
+        super().prepare(silo)
+        if silo.data.target is None:
+            raise DataError(
+                f"silo {silo.name!r}: has no target, which {self.name} needs; give it one: "
+                "target = { path = … } in a recipe, target=Target(…) in Python"
+            )
+        if self.budget is not None:  # whether one model fits into a round does not depend on the others
+            self.budget.pairs(_bytes(silo.fresh().network.another(None).weights()), 1, self.rounds)
+
+    def check(self, tasks: Mapping[str, Any]) -> None:
+        """K and B have to fit the number of silos."""
+        for key, value in (("uploads", self.uploads), ("labellers", self.labellers)):
+            if value is not None and value > len(tasks):
+                raise ConfigError(f"method.{key}: got {value}; there are {len(tasks)} silos")
+
+    def check_targets(
+        self, training: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+    ) -> None:
+        """A target class is learnt from others: somebody has to train on it."""
+        lonely = untaught(training, wanted)
+        if lonely:
+            lines = [
+                f"silo {name!r}: no other silo trains on {listing(found)}" for name, found in lonely.items()
+            ]
+            raise ConfigError(
+                "\n".join(f"{line}; leave it out of the target, or find a partner" for line in lines)
+            )
+
+    # ------------------------------------------------------------------ at the silo
+
+    @step()
+    def alone(self, silo: "Silo") -> None:
+        """Local training on the training set and the labelled target points."""
+        silo.fit("local", epochs=self.warm_up + self.rounds * self.epochs)
+
+    @step()
+    def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
+        """From now on networks have an output for each class of the vocabulary."""
+        silo.network.widen(vocabulary)
+
+    @step(weights="weights")
+    def initial(self, silo: "Silo") -> Message:
+        """The weights that every model starts from."""
+        return {"weights": silo.network.weights()}
+
+    @step(weights="weights")
+    def warm(self, silo: "Silo", weights: Weights) -> Message:
+        """Phase 0: the target model begins, the reciprocal model trains on the training set."""
+        silo.network.set_weights(weights)
+        mine = Reciprocal(silo)
+        mine.train(weights, self.warm_up)
+        return {"weights": mine.weights}
+
+    @step(ratios="similarity")
+    def compare(self, silo: "Silo", models: Weights, silos: list[str]) -> Message:
+        """Phase 0: the similarity ratios of some models, and of those that came before."""
+        mine = Reciprocal(silo)
+        mine.look_at(unpack(models), silos)
+        return {"ratios": mine.ratios(mine.loss(), silos, self.g1, self.g2)}
+
+    @step(weights="weights")
+    def upload(self, silo: "Silo") -> Message:
+        """The reciprocal model as it is now."""
+        return {"weights": Reciprocal(silo).weights}
+
+    @step(ratios="similarity", moved="metrics")
+    def learn(self, silo: "Silo", silos: list[str], stage: str, models: Weights | None = None) -> Message:
+        """Phases 2 to 4: label, train the target model, take new ratios, train the reciprocal model."""
+        mine, given = Reciprocal(silo), unpack(models or {})
+        moved = mine.label(given, silos) if given else 0.0
+        loss = mine.loss()  # of the target model as it was when the round began
+        mine.train_target(self.target_epochs)
+        silo.take_score(stage)
+        mine.look_at(given, silos)
+        reply: Message = {"ratios": mine.ratios(loss, silos, self.g1, self.g2), "moved": moved}
+        mine.train(mine.weights, self.epochs)
+        return reply
+
+    @step()
+    def finish(self, silo: "Silo") -> None:
+        """The last score is the result."""
+        silo.keep_score("federated")
+
+
+def _bytes(weights: Weights) -> int:
+    return sum(array.nbytes for array in weights.values())
+
+
+def _weights(reply: Message) -> Weights:
+    weights: Any = reply["weights"]
+    return weights  # type: ignore[no-any-return]
+
+
+def _best(row: NDArray[Any], silos: list[str], there: list[str], labellers: int) -> list[str]:
+    """The models that help a silo most among those that travel; none that does not help."""
+    helpful = [name for name in there if row[silos.index(name)] > 0]
+    return sorted(helpful, key=lambda name: -row[silos.index(name)])[:labellers]
+
+
+def _parcel(
+    models: Mapping[str, Weights], hands: Mapping[str, list[str]], silos: list[str], stage: str, name: str
+) -> Message:
+    """What one silo gets."""
+    picked = {other: models[other] for other in hands[name]}
+    return {"models": pack(picked), "silos": silos, "stage": stage}
+
+
+def _shaped(silos: int) -> Any:
+    """A check for ratios: one for each silo, none below 0, and they add up to 1 or are all 0."""
+
+    def check(silo: str, reply: Message) -> None:
+        found: Any = reply["ratios"]
+        if found.shape != (silos,) or (found < 0).any() or found.sum() > 1 + 1e-6:
+            raise BadMessage(f"field 'ratios' wants {silos} numbers of at least 0 that add up to at most 1")
+
+    return check

@@ -1,0 +1,1 @@
+"""The contract and its words: tasks, messages, steps, who takes part, what an engine carries."""

@@ -1,0 +1,95 @@
+"""Tasks: the classes of one silo, by name. The vocabulary is the union of all tasks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.errors import DataError
+from cosilo.text import listing
+
+
+@dataclass(frozen=True)
+class Task:
+    """The classes a silo tells apart, by name and in a fixed order; a code is a place in that order.
+
+    >>> task = Task(("cat", "dog"))
+    >>> task.encode(np.array(["dog", "cat", "dog"]), "silo 'a'")
+    array([1, 0, 1])
+    >>> task.decode(np.array([0, 1])).tolist()
+    ['cat', 'dog']
+    """
+
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        twice = [c for i, c in enumerate(self.classes) if c in self.classes[:i]]
+        if twice:
+            raise DataError(f"a task names class {twice[0]!r} twice; name each class once")
+        if len(self.classes) < 2:
+            raise DataError(f"a task of {list(self.classes)}: a classifier needs at least two classes")
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: code for code, name in enumerate(self.classes)}
+
+    def encode(self, names: NDArray[Any], where: str) -> NDArray[np.int64]:
+        """Codes of class names; `where` says in the error whose labels these are."""
+        distinct, inverse = np.unique(names, return_inverse=True)
+        strangers = [str(name) for name in distinct if str(name) not in self._places]
+        if strangers:
+            count = int(np.isin(names, strangers).sum())
+            raise DataError(
+                f"{where}: label {strangers[0]!r} is outside the task {{{listing(self.classes)}}} "
+                f"({count} such instances); drop them or add the class to the task"
+            )
+        codes = np.array([self._places[str(name)] for name in distinct], dtype=np.int64)
+        return codes[inverse] if len(names) else np.empty(0, np.int64)
+
+    def decode(self, codes: NDArray[np.integer[Any]]) -> NDArray[np.str_]:
+        """Class names of codes."""
+        names: NDArray[np.str_] = np.array(self.classes)[codes]
+        return names
+
+    def codes_in(self, vocabulary: "Task") -> list[int]:
+        """Where each class of this task stands in the vocabulary."""
+        return [vocabulary._places[name] for name in self.classes]
+
+
+def class_names(labels: Any) -> NDArray[np.str_]:
+    """Labels as class names: 3, 3.0 and "3" are all the class "3".
+
+    >>> class_names([3.0, 4.0]).tolist(), class_names([True, False]).tolist()
+    (['3', '4'], ['True', 'False'])
+    """
+    array = np.asarray(labels)
+    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == array.astype(np.int64)).all():
+        array = array.astype(np.int64)
+    return array.astype(np.str_)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Distinct names in their natural order: numbers by value and before words.
+
+    >>> in_order(["b", "10", "9", "a", "b"])
+    ('9', '10', 'a', 'b')
+    """
+
+    def key(name: str) -> tuple[bool, float, str]:
+        try:
+            return (False, float(name), name)
+        except ValueError:
+            return (True, 0.0, name)
+
+    return tuple(sorted(set(names), key=key))
+
+
+def vocabulary(tasks: Iterable[Task]) -> Task:
+    """The union of all tasks (eq. 15 of CoFED)."""
+    return Task(in_order(name for task in tasks for name in task.classes))

@@ -1,0 +1,131 @@
+"""The page of results: written from records by a command, never by hand."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cosilo.config.reproduces import SIZES, Claim, Number
+from cosilo.reproduce.figure import draw
+from cosilo.reproduce.library import Reproduction
+from cosilo.reproduce.outcome import Record, read_record
+from cosilo.reproduce.paper_verdict import judge_claim, judge_number
+from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
+
+_HEAD = """# Results
+
+What the papers say, and what cosilo finds. `cosilo reproduce --page docs/results.md` writes this page from
+the records in `docs/results/`; each record is made by `cosilo reproduce NAME`, and nothing here is typed by
+hand.
+
+- A number is the mean over the seeds ± standard deviation (n − 1), after the last round, never the best one.
+  Nothing is chosen on test data, except where a line says so.
+- **Reached**: the mean gets to the paper's number, or misses it by no more than its spread; exceeded: it is
+  above by more than that. Laptop size takes minutes on two cores, with fewer silos, samples and rounds than
+  the paper has; paper size has the paper's.
+- **Holds**: what the paper claims is so for the means; on how many seeds is said too.
+"""
+
+
+def load_records(folder: Path) -> dict[tuple[str, str], Record]:
+    """All records of a folder by name and size."""
+    found = [read_record(path) for path in sorted(folder.glob("*.json"))]
+    return {(record.name, record.size): record for record in found}
+
+
+def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
+    """Write the page and its figures from the records in the folder beside it; returns what has none."""
+    folder = path.with_suffix("")
+    records = load_records(folder)
+    parts, missing = [_HEAD, _overview(library, records)], []
+    paper = None
+    for name, one in library.items():
+        mine: dict[str, Record] = {size: records[name, size] for size in SIZES if (name, size) in records}
+        if not mine:
+            missing.append(name)
+            continue
+        if one.about.paper != paper:
+            paper = one.about.paper
+            parts.append(f"## {paper}\n")
+        if any(number.text for number in one.about.number):
+            picture = draw(one.about, {size: record.values for size, record in mine.items()})
+            (folder / f"{name}.svg").write_text(picture, "utf-8")
+        parts.append(section(one, mine, folder.name))
+    path.write_text("\n".join(parts), "utf-8")
+    return missing
+
+
+def _overview(library: Mapping[str, Reproduction], records: Mapping[tuple[str, str], Record]) -> str:
+    rows = ["| reproduction | paper | laptop size | paper size |", "|---|---|---|---|"]
+    for name, one in library.items():
+        verdicts = [
+            overall(one.about, records[name, size].values) if (name, size) in records else "not run"
+            for size in SIZES
+        ]
+        rows.append(f"| `{name}` | {one.about.paper}, {one.about.what} | {' | '.join(verdicts)} |")
+    return "\n".join(rows) + "\n"
+
+
+def section(one: Reproduction, records: Mapping[str, Record], folder: str) -> str:
+    """One reproduction."""
+    about = one.about
+    lines = [
+        f"### {about.what}: {about.shows}\n",
+        f"`cosilo reproduce {one.name}`. {about.note}".rstrip() + "\n",
+    ]
+    if about.number:
+        lines += [*_table(about.number, records), ""]
+    lines += [_claim(claim, records) for claim in about.claim]
+    if about.claim:
+        lines.append("")
+    whys = _whys(one, records)
+    if whys:
+        lines += [*whys, ""]
+    if about.number:
+        lines.append(f"![{about.what}: ours and the paper's]({folder}/{one.name}.svg)\n")
+    lines += [_facts(size, record) for size, record in records.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _table(numbers: Sequence[Number], records: Mapping[str, Record]) -> list[str]:
+    heads = [f"ours, {size} size | verdict" for size in records]
+    rows = [f"| | paper | {' | '.join(heads)} |", "|---|---|" + "---|---|" * len(records)]
+    for number in numbers:
+        cells = [number.text, "–" if number.paper is None else shown(number, number.paper)]
+        for record in records.values():
+            found = judge_number(number, record.values)
+            cells += [shown_average(number, found.average), verdict_of(number, record.values) or "–"]
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+def _claim(claim: Claim, records: Mapping[str, Record]) -> str:
+    told = []
+    for size, record in records.items():
+        held = judge_claim(claim, record.values)
+        text = "no result" if held is None else held.text
+        told.append(f"**{text}**" + (f" at {size} size" if len(records) > 1 else ""))
+    return f"- {claim.text}: {'; '.join(told)}"
+
+
+def _whys(one: Reproduction, records: Mapping[str, Record]) -> list[str]:
+    """A sentence on everything that is not reached or does not hold."""
+    told: dict[str, list[str]] = {}
+    for size, record in records.items():
+        missed = [n for n in one.about.number if judge_number(n, record.values).reached is False]
+        failed = [
+            claim
+            for claim in one.about.claim
+            if (held := judge_claim(claim, record.values)) is not None and not held.mean
+        ]
+        everything: list[Number | Claim] = [*missed, *failed]
+        for what in everything:
+            why = what.why.get(record.size, one.about.why.get(record.size, "the cause is not known yet."))
+            told.setdefault(why, []).append(what.text + (f" ({size} size)" if len(records) > 1 else ""))
+    return [f"Why not ({'; '.join(whose)}): {why}" for why, whose in told.items()]
+
+
+def _facts(size: str, record: Record) -> str:
+    seeds = ", ".join(map(str, record.seeds))
+    return (
+        f"{size.capitalize()} size: {record.scale}, seeds {seeds}; {record.minutes:,.0f} minutes on "
+        f"{record.machine}; cosilo {record.version}, commit {record.commit}, {record.date}.  "
+    )

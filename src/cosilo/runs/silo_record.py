@@ -1,0 +1,212 @@
+"""A silo's own record of a run: its model, its notes, its last reply, and the audit log of all that left."""
+
+import json
+import shutil
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from cosilo.errors import BadMessage, RunError
+from cosilo.protocol.message import decode, encode
+from cosilo.protocol.participant import Participant
+from cosilo.runs.durable_files import (
+    WORTH_KEEPING,
+    append_line,
+    explained,
+    mend_log,
+    new_folder,
+    read_json,
+    read_lines,
+    write,
+    write_json,
+)
+
+
+class Record:
+    """The folder of one silo.
+
+    ```
+    replies/00004   one line about the last ask, then the reply to it, as it went out
+    states/00003/   state.json notes.safetensors model/ after the last step that changed something
+    audit.jsonl   scores.json   log.txt   data.json
+    ```
+
+    A step is completed when its reply is there; a state that was written just before a crash, and has no
+    reply, does not count.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._replies, self._states = folder / "replies", folder / "states"
+        with explained(folder):
+            self._replies.mkdir(parents=True, exist_ok=True)
+            self._states.mkdir(exist_ok=True)
+            for leftover in self._replies.glob("*.part"):
+                leftover.unlink()
+        #: The last completed ask; 0 if there is none.
+        self._last = max(_numbers(self._replies), default=0)
+        #: The last completed ask that changed the silo.
+        self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
+        self._audit = folder / "audit.jsonl"
+        mend_log(self._audit)
+        self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Finish what a crash cut short: old replies, and a state that was written and has no reply."""
+        for number in _numbers(self._replies):
+            self._drop(number, 0)
+        for path in self._states.iterdir():
+            if path.name == f"{self._changed:05d}":
+                continue
+            if path.name.isdigit() and int(path.name) in self._logged and int(path.name) > self._last:
+                lost = self.reply_path(int(path.name))
+                raise RunError(f"{lost}: is missing, though it was sent; restore it or start a new run")
+            shutil.rmtree(path)
+
+    def reply_path(self, number: int) -> Path:
+        """Where the reply to an ask is kept; the message is what comes after the first line."""
+        return self._replies / f"{number:05d}"
+
+    def same_data(self, silo: Participant) -> None:
+        """Raise if the silo's data is not what it was when this record was begun."""
+        path, now = self.folder / "data.json", {"fingerprint": silo.fingerprint()}
+        if not path.exists():
+            write_json(path, now)
+        elif read_json(path) != now:
+            raise RunError(
+                f"silo {silo.name!r}: its data is not what it was when the run began; "
+                "put it back or start a new run"
+            )
+
+    # ------------------------------------------------------------------ steps
+
+    def reply(self, number: int, step: str, body: bytes) -> bytes | None:
+        """The reply to an ask that was answered before, or None."""
+        if number > self._last:
+            return None
+        if number < self._last:
+            raise BadMessage(f"ask {number} is past: this silo has done ask {self._last}")
+        path = self.reply_path(number)
+        try:
+            head, _, reply = path.read_bytes().partition(b"\n")
+            about = json.loads(head)
+            decode(reply)
+        except (ValueError, BadMessage, FileNotFoundError) as error:
+            raise RunError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
+        if about != _identity(step, body):
+            raise BadMessage(f"ask {number} comes a second time with another content")
+        return reply
+
+    def complete(self, number: int, step: str, body: bytes, reply: bytes, silo: Participant) -> None:
+        """Keep a reply and, if the step changed the silo, its new state: both or neither."""
+        if silo.changed:
+            with new_folder(self._states / f"{number:05d}") as folder:
+                self._save(silo, folder)
+        head = json.dumps(_identity(step, body)).encode()
+        write(self.reply_path(number), head + b"\n", reply, over=self._replies / "old")
+        before, self._last = (self._last, self._changed), number
+        if silo.changed:
+            write_json(self.folder / "scores.json", _scores(silo))
+            self._changed, silo.changed = number, False
+        self._drop(*before)
+
+    def _drop(self, reply: int, state: int) -> None:
+        # The coordinator journals ask n−1 before it sends ask n: older replies will not be asked for again.
+        if reply and reply != self._last:
+            path = self.reply_path(reply)
+            if path.stat().st_size >= WORTH_KEEPING:
+                path.replace(self._replies / "old")  # the next large reply is written over it
+            else:
+                path.unlink()
+        if state and state != self._changed:
+            shutil.rmtree(self._states / f"{state:05d}")
+
+    # ------------------------------------------------------------------ state
+
+    def _state(self) -> Path | None:
+        return self._states / f"{self._changed:05d}" if self._changed else None
+
+    def _save(self, silo: Participant, folder: Path) -> None:
+        (folder / "model").mkdir()
+        if silo.trained and silo.learner is not None:
+            silo.learner.save(folder / "model")
+        (folder / "notes.safetensors").write_bytes(encode(silo.notes))
+        write_json(folder / "state.json", {"trained": silo.trained, "scores": _scores(silo)})
+
+    def restore(self, silo: Participant, model: bool = True) -> None:
+        """Bring the silo to the state after its last completed step; `model`: with what it has learnt."""
+        folder = self._state()
+        silo.forget()
+        if folder is None:
+            return
+        state = read_json(folder / "state.json")
+        try:
+            silo.notes = decode((folder / "notes.safetensors").read_bytes())
+            silo.scores = {stage: (s["accuracy"], s["instances"]) for stage, s in state["scores"].items()}
+            silo.trained = state["trained"]
+        except (KeyError, TypeError, AttributeError, BadMessage, FileNotFoundError) as error:
+            raise RunError(f"{folder}: is damaged ({type(error).__name__}); start a new run") from None
+        if model and silo.trained and silo.learner is not None:
+            silo.learner.load(folder / "model")
+
+    def model_bytes(self) -> int:
+        """What the model weighs on disk: what sending it once would have cost."""
+        state = self._state()
+        files = (state / "model").rglob("*") if state else ()
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    # ------------------------------------------------------------------ audit
+
+    def audit(self, number: int, step: str, fields: dict[str, dict[str, Any]], size: int) -> None:
+        """Log what leaves now. A reply that is sent again after a crash is logged again, as that."""
+        entry = {"ask": number, "step": step, "fields": fields, "bytes": size}
+        if number in self._logged:
+            entry["again"] = True
+        self._logged.add(number)
+        append_line(self._audit, entry)
+
+    def audit_failure(self, number: int, step: str, text: str) -> None:
+        """Log the one line that leaves when a step was refused or failed."""
+        append_line(self._audit, {"ask": number, "step": step, "fields": {}, "failure": text})
+
+    def log(self, text: str) -> None:
+        """Keep what only the silo's owner may read: warnings of the learner, the whole story of a failure."""
+        with explained(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
+            file.write(text.rstrip() + "\n")
+
+
+def _numbers(folder: Path) -> list[int]:
+    """The asks that a folder has something about; what a crash left half done is not among them."""
+    return [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
+
+
+def _identity(step: str, body: bytes) -> dict[str, str]:
+    return {"step": step, "content": _digest(body)}
+
+
+@lru_cache(maxsize=1)
+def _digest(body: bytes) -> str:
+    """Silos that share a process often get the same message one after another, such as the global weights."""
+    return sha256(body).hexdigest()
+
+
+def _scores(silo: Participant) -> dict[str, dict[str, float]]:
+    return {stage: {"accuracy": a, "instances": n} for stage, (a, n) in silo.scores.items()}
+
+
+def describe(message: Any, shares: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Field by field: kind, form and bytes, for audit logs and reports."""
+    described = {}
+    for field, value in message.items():
+        if isinstance(value, dict):
+            numbers = sum(array.size for array in value.values())
+            form = f"{len(value)} arrays, {numbers} numbers"
+            size = sum(int(array.nbytes) for array in value.values())
+        elif hasattr(value, "nbytes"):
+            form, size = f"{value.dtype}{list(value.shape)}", int(value.nbytes)
+        else:
+            form, size = type(value).__name__, len(json.dumps(value).encode())
+        described[field] = {"kind": shares[field], "form": form, "bytes": size}
+    return described

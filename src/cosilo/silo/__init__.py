@@ -1,0 +1,1 @@
+"""One organisation: private data is touched here, and in its learner."""

@@ -1,0 +1,186 @@
+"""Private data: the instances and labels of one silo, checked when they are handed over, and split."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.data.instances import Instances, as_instances, fingerprint, form, is_bytes, join, take
+from cosilo.errors import ConfigError, DataError
+from cosilo.learners.base import Codes
+from cosilo.protocol.task import Task, class_names
+from cosilo.silo.target import Target, TargetData
+from cosilo.text import listing
+
+Examples = tuple[Instances, Codes]
+#: A fraction to hold out, a pair (X, y), None for no evaluation; auto: a quarter, or none beside a target.
+Test = float | tuple[Any, Any] | Literal["auto"] | None
+
+
+class PrivateData:
+    """Training and test data of a silo; `where` names the silo in errors.
+
+    `test` is a fraction to hold out when `split` is called, a pair (X, y), or None. With a target, `own` is
+    the training set alone, `target` is the target, and what is trained on is the training set and the
+    labelled target points; test data is then of target classes. Of `least_classes` there has to be training
+    data.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        task: Task,
+        X: Any,
+        y: Any,
+        test: Test,
+        validation: float,
+        target: Target | None = None,
+        least_classes: int = 2,
+    ) -> None:
+        self._where = where
+        self._least_classes = least_classes
+        self._task = task
+        self.own = self.all = self._examples(X, y, "data")
+        self.target: TargetData | None = None
+        if target is not None:
+            self.target = self._checked(target)
+            labelled = self.target.labelled
+            if not target.hidden:
+                self.all = joined(self.own, labelled)
+        self.train = self.all
+        self.test: Examples | None = None
+        self._test_fraction: float | None = None
+        if test == "auto":
+            test = 0.25 if target is None else None
+        if isinstance(test, tuple):
+            self.test = self._examples(*test, "test data")
+            self.same_form(self.test[0], "test data")
+            if self.target is not None:
+                self._of_target(self.test[1], self.target.labelled[1], "test data")
+        elif test is not None and target is not None:
+            raise ConfigError(
+                f"{where}: test = {test}, but it has a target, which no part of its training data can judge; "
+                "leave test out, or give test data of target classes (in a recipe: test_path)"
+            )
+        elif test is not None:
+            self._test_fraction = _fraction(where, "test", test)
+        self._validation_fraction = _fraction(where, "validation", validation)
+        self._check_training()
+
+    def _examples(self, X: Any, y: Any, what: str) -> Examples:
+        where, names = f"{self._where}, {what}", class_names(y)
+        instances = as_instances(X, where)
+        if len(instances) != len(names):
+            raise DataError(f"{where}: {len(instances)} instances but {len(names)} labels; wants one each")
+        if names.ndim != 1:
+            raise DataError(f"{where}: labels of shape {names.shape}; wants one class per instance")
+        return instances, self._task.encode(names, where)
+
+    def _checked(self, target: Target) -> TargetData:
+        labelled = self._examples(target.X, target.y, "target")
+        unlabelled = as_instances(target.unlabelled, f"{self._where}, unlabelled target")
+        for X, what in ((labelled[0], "its target"), (unlabelled, "its unlabelled target")):
+            self.same_form(X, what)
+            if is_bytes(X) != is_bytes(self.own[0]):
+                one, other = ("bytes", "other numbers")[:: 1 if is_bytes(X) else -1]
+                raise DataError(
+                    f"{self._where}: {what} is {one}, its data {other}; bring both to the same scale and type"
+                )
+        truth = None
+        if target.truth is not None:
+            truth = self._examples(unlabelled, target.truth, "truth of the target")[1]
+            self._of_target(truth, labelled[1], "truth of the target")
+        return TargetData(labelled, unlabelled, truth if len(unlabelled) else None, target.hidden)
+
+    def _of_target(self, y: Codes, labelled: Codes, what: str) -> None:
+        """Raise if labels that judge a silo with a target are not of target classes."""
+        wanted = np.unique(labelled)
+        strangers = y[~np.isin(y, wanted)]
+        if len(strangers):
+            raise DataError(
+                f"{self._where}, {what}: label {self._task.classes[strangers[0]]!r} is outside the target "
+                f"classes {{{listing(self._task.decode(wanted))}}} ({len(strangers)} such instances); "
+                "drop them or label target points of that class"
+            )
+
+    def same_form(self, X: Instances, what: str) -> None:
+        """Raise unless X can be learnt from together with the data."""
+        if form(X) != form(self.own[0]):
+            raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self.own[0])}")
+
+    def _check_training(self) -> None:
+        present = np.unique((self.train if self.target is None else self.own)[1])
+        if len(present) < self._least_classes:
+            only = self._task.classes[present[0]]
+            raise DataError(
+                f"{self._where}: only class {only!r} is in the training data; wants at least two classes"
+            )
+
+    def fingerprint(self) -> str:
+        """A hash of all data, for the silo's own use."""
+        parts = [self.own, *([self.test] if self.test is not None and self._test_fraction is None else [])]
+        target = []
+        if self.target is not None:
+            parts.append(self.target.labelled)
+            kind = "hidden" if self.target.hidden else "target"
+            target = [kind, fingerprint(self.target.unlabelled, self.target.truth)]
+        return "-".join([*(fingerprint(X) + fingerprint(y[:, np.newaxis]) for X, y in parts), *target])
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there is, or will be, test data."""
+        return self.test is not None or self._test_fraction is not None
+
+    def split(self, seed: int) -> None:
+        """Hold out the test set, if it is a fraction of the data; the same seed splits the same way."""
+        if self._test_fraction is not None:
+            held, kept = hold_out(self.all[1], self._test_fraction, seed)
+            self.train = _part(self.all, kept)
+            self.test = _part(self.all, held) if len(held) else None
+            self._check_training()
+
+    def validation(self) -> tuple[Examples, Examples]:
+        """Validation data and the rest of the training data: the same parts every time."""
+        held, kept = self.parted(self.train)
+        if len(held[1]) == 0:
+            raise DataError(
+                f"{self._where}: {len(self.train[1])} training instances are too few to hold out "
+                f"{self._validation_fraction:.0%} for validation; give it more data or a larger fraction"
+            )
+        return held, kept
+
+    def parted(self, examples: Examples) -> tuple[Examples, Examples]:
+        """A part of some examples that is held out of training as validation data is, and the rest."""
+        held, kept = hold_out(examples[1], self._validation_fraction, seed=0)
+        return _part(examples, held), _part(examples, kept)
+
+
+def hold_out(y: Codes, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices to hold out and to keep, in the same share of every class; one of each class is kept.
+
+    >>> held, kept = hold_out(np.array([0, 0, 0, 0, 1]), 0.5, seed=1)
+    >>> len(held), 4 in kept
+    (2, True)
+    """
+    rng = np.random.default_rng(seed)
+    held: list[NDArray[np.int64]] = []
+    for code in np.unique(y):
+        members = rng.permutation(np.flatnonzero(y == code))
+        held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
+    out = np.sort(np.concatenate(held))
+    return out, np.setdiff1d(np.arange(len(y)), out)
+
+
+def joined(one: Examples, other: Examples) -> Examples:
+    """The examples of both."""
+    return join(one[0], other[0]), np.concatenate([one[1], other[1]])
+
+
+def _part(examples: Examples, index: NDArray[np.int64]) -> Examples:
+    return take(examples[0], index), examples[1][index]
+
+
+def _fraction(where: str, name: str, value: float) -> float:
+    if not 0 < value < 1:
+        raise ConfigError(f"{where}: {name} = {value}; wants a fraction between 0 and 1")
+    return value

@@ -1,0 +1,1 @@
+"""What a run would have taken over given links."""

@@ -1,0 +1,347 @@
+"""The grid: which runs there are, with which parameters, what is refused, what is run, what only opened."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cosilo.comparison.compare import compare, opened
+from cosilo.comparison.plan import grown, make_plan, read_plan
+from cosilo.config.build import Source
+from cosilo.errors import ConfigError, RunError
+from cosilo.runs.run import Run
+
+VALUES = {
+    "seed": 5,
+    "method": {"use": "fedavg", "rounds": 4, "epochs": 2},
+    "compare": {"fedprox": {"mu": 0.5, "epochs": 1}, "cofed": {"rounds": 1}},
+    "simulation": {
+        "dataset": "digits",
+        "split": {"use": "iid", "silos": 2, "size": 60},
+        "learners": [{"use": "mlp"}],
+    },
+}
+HERE = Source("recipe.toml", Path())
+
+
+def changed(**tables):
+    return {**VALUES, **tables}
+
+
+def plan_of(*methods, seeds=1, **tables):
+    return make_plan(changed(**tables), HERE, methods, seeds)
+
+
+# ---------------------------------------------------------------------- the plan
+
+
+def test_seeds_start_at_the_recipes_own_and_every_method_has_each():
+    plan = plan_of("fedavg", "local", seeds=2)
+    assert plan.cells == [("fedavg", 5), ("local", 5), ("fedavg", 6), ("local", 6)]
+    assert make_plan({**VALUES, "seed": 0}, HERE, ["fedavg"], 3).seeds == (0, 1, 2)
+
+
+def test_a_method_gets_what_it_has_of_method_and_its_own_table_over_that():
+    plan = plan_of("fedavg", "fedprox", "cofed", "local")
+    methods = {name: plan.recipe((name, 5))["method"] for name in plan.methods}
+    assert methods == {
+        "fedavg": {"use": "fedavg", "rounds": 4, "epochs": 2},
+        "fedprox": {"use": "fedprox", "rounds": 4, "epochs": 1, "mu": 0.5},
+        "cofed": {"use": "cofed", "rounds": 1},
+        "local": {"use": "local"},
+    }
+    assert plan.recipe(("local", 6))["seed"] == 6
+    assert "compare" not in plan.recipe(("local", 6))  # a recipe like any other
+
+
+def test_one_method_with_several_sets_of_parameters():
+    tables = {"slow": {"use": "fedprox", "mu": 0.5}, "fast-1": {"use": "fedprox"}, "fedprox": {"mu": 2}}
+    plan = plan_of("slow", "fast-1", "fedprox", compare=tables)
+    assert [plan.recipe((name, 5))["method"] for name in plan.methods] == [
+        {"use": "fedprox", "rounds": 4, "epochs": 2, "mu": 0.5},
+        {"use": "fedprox", "rounds": 4, "epochs": 2},
+        {"use": "fedprox", "rounds": 4, "epochs": 2, "mu": 2},
+    ]
+    assert [method.name for method in plan.make_methods().values()] == ["fedprox"] * 3
+    again = plan_of("slow", compare={**tables, "slow": {"use": "fedavg"}})
+    with pytest.raises(RunError, match=r"x: is a comparison with slow\.use = 'fedprox', now it is 'fedavg'"):
+        grown(Path("x"), plan, again)
+    gone = plan_of("fedprox", compare={"fedprox": {"mu": 2}, "slow": tables["slow"]})
+    with pytest.raises(RunError, match=r"x: is a comparison with 'fast-1', and .* no \[compare\.fast-1\]"):
+        grown(Path("x"), plan, gone)
+
+
+def test_a_method_named_twice_is_compared_once():
+    assert plan_of("fedavg", "local", "fedavg").methods == ("fedavg", "local")
+
+
+@pytest.mark.parametrize(
+    ("methods", "tables", "line"),
+    [
+        (["fedavgg"], {}, "methods: there is no method 'fedavgg' (did you mean 'fedavg'?); there are cofed,"),
+        (["fedavg", ""], {}, "methods: got 'fedavg,'; wants some of cofed,"),
+        (
+            ["fedavg"],
+            {"compare": {"fedporx": {"mu": 1}}},
+            "recipe.toml: compare: there is no method 'fedporx' (did you mean 'fedprox'?)",
+        ),
+        (
+            ["fedavg", "fedprox"],
+            {"compare": {"fedprox": {"mue": 1}}},
+            "recipe.toml: compare.fedprox.mue: there is no such key (did you mean 'mu'?); wants one of",
+        ),
+        (  # also where that method is not compared
+            ["fedavg"],
+            {"compare": {"fedprox": {"mue": 1}}},
+            "recipe.toml: compare.fedprox.mue: there is no such key (did you mean 'mu'?); wants one of",
+        ),
+        (
+            ["fedprox"],
+            {"compare": {"fedprox": {"mu": -1}}},
+            "recipe.toml: compare.fedprox.mu: got -1; wants greater than or equal to 0",
+        ),
+        (  # a mistake in [method] is named once, where it stands
+            ["fedavg", "fedprox"],
+            {"method": {"rounds": 0}, "compare": {}},
+            "recipe.toml: method.rounds: got 0; wants greater than or equal to 1",
+        ),
+        (
+            ["fedavg", "local"],
+            {"method": {"round": 5}, "compare": {}},
+            "recipe.toml: method.round: none of the compared methods (fedavg, local) has it "
+            "(did you mean 'rounds'?); wants one of",
+        ),
+        (
+            ["fedavg", "local"],
+            {"method": {"update_from": "scratch"}, "compare": {}},
+            "recipe.toml: method.update_from: none of the compared methods (fedavg, local) has it; "
+            "it is a parameter of cofed: move it to [compare.cofed]",
+        ),
+        (
+            ["slow"],
+            {"compare": {"slow": {"use": "fedproxx"}}},
+            "recipe.toml: compare.slow.use: there is no method 'fedproxx' (did you mean 'fedprox'?); there",
+        ),
+        (
+            ["slow"],
+            {"compare": {"slow": {"use": "fedprox", "mue": 1}}},
+            "recipe.toml: compare.slow.mue: there is no such key (did you mean 'mu'?); wants one of",
+        ),
+        (
+            ["fedavg"],
+            {"compare": {"fedavg": {"use": "fedprox"}}},
+            "recipe.toml: compare.fedavg.use: got 'fedprox'; fedavg is a method itself, choose another name",
+        ),
+        (
+            ["fedavg"],
+            {"compare": {"a/b": {"use": "fedprox"}}},
+            "recipe.toml: compare.a/b.use: wants a table whose name has letters, digits, '_' and '-' only;",
+        ),
+        (
+            ["slw"],
+            {"compare": {"slow": {"use": "fedprox"}}},
+            "methods: there is no method 'slw'; there are cofed,",
+        ),
+        (["fedavg"], {"compare": {"fedprox": 3}}, "recipe.toml: compare.fedprox: got 3; wants"),
+        (["fedavg"], {"compare": 3}, "recipe.toml: compare: got 3; wants"),
+    ],
+)
+def test_a_mistake_is_one_line(methods, tables, line):
+    with pytest.raises(ConfigError) as error:
+        plan_of(*methods, **tables)
+    assert str(error.value).startswith(line)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_every_mistake_is_told_at_once():
+    with pytest.raises(ConfigError) as error:
+        plan_of("fedavg", "fedprox", method={"round": 5, "rounds": 0}, compare={"fedprox": {"mue": 1}})
+    keys = [line.split(": ")[1] for line in str(error.value).splitlines()]
+    assert keys == ["method.round", "method.rounds", "compare.fedprox.mue"]
+
+
+def test_a_plan_only_grows():
+    old = plan_of("fedavg", "local", seeds=2)
+    new = grown(Path("x"), old, plan_of("cofed", "fedavg", seeds=1))
+    assert new.methods == ("fedavg", "local", "cofed")
+    assert new.seeds == (5, 6)
+
+
+@pytest.mark.parametrize(
+    ("tables", "line"),
+    [
+        (
+            {"seed": 6},
+            "x: is a comparison with seed = 5, now it is 6; choose another directory or delete this",
+        ),
+        (
+            {"simulation": {**VALUES["simulation"], "split": {"use": "iid", "silos": 3, "size": 60}}},
+            "x: is a comparison with simulation.split.silos = 2, now it is 3;",
+        ),
+        (
+            {"method": {"rounds": 9, "epochs": 2}},
+            "x: is a comparison with fedavg.rounds = 4, now it is 9;",
+        ),
+        (  # of a method that is there and not asked for this time
+            {"compare": {"fedprox": {"mu": 0.7, "epochs": 1}}},
+            "x: is a comparison with fedprox.mu = 0.5, now it is 0.7;",
+        ),
+    ],
+)
+def test_another_recipe_does_not_get_into_a_comparison(tables, line):
+    old = plan_of("fedavg", "fedprox")
+    with pytest.raises(RunError) as error:
+        grown(Path("x"), old, plan_of("fedavg", **tables))
+    assert str(error.value).startswith(line)
+
+
+def test_what_changes_no_result_may_change():
+    old = plan_of("fedavg")
+    grown(Path("x"), old, plan_of("fedavg", workers=2, timeout=60, runs="elsewhere", reach=0.5))
+    # A default that is written out is no change, nor is a parameter in another table.
+    grown(Path("x"), old, plan_of("fedavg", quorum=0.5))
+    grown(Path("x"), old, plan_of("fedavg", method={"rounds": 4}, compare={"fedavg": {"epochs": 2}}))
+
+
+# ---------------------------------------------------------------------- the runs
+
+BROKEN = """
+from pathlib import Path
+from cosilo.methods.base import step
+from cosilo.methods.local import Local
+
+class Broken(Local):
+    name = "broken"
+    flag: str = ""
+
+    @step()
+    def train(self, silo):
+        if Path(self.flag).exists():
+            raise ValueError("patient 4711")
+        silo.fit("local")
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """A recipe of two trees and a pool, and a method beside it that fails as long as there is a file."""
+    (tmp_path / "broken_method.py").write_text(BROKEN)
+    (tmp_path / "flag").touch()
+    values = {
+        "compare": {"broken_method.Broken": {"flag": str(tmp_path / "flag")}},
+        "simulation": {
+            "dataset": "digits",
+            "split": {"use": "iid", "silos": 2, "size": 60},
+            "learners": [{"use": "sklearn.tree.DecisionTreeClassifier", "max_depth": 3}],
+        },
+        "pool": {"rest": True, "size": 80},
+    }
+    return values, Source("trees.toml", tmp_path)
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("result.json")}
+
+
+def test_runs_that_are_there_are_only_opened(recipe, tmp_path):
+    values, source = recipe
+    lines: list[str] = []
+    folder = tmp_path / "c"
+    compare(values, source, ["local"], 1, folder)
+    before = times(folder)
+    assert list(before) == ["local-seed0/result.json"]
+    found = compare(values, source, ["cofed"], 2, folder, tell=lines.append)
+    assert lines == [
+        "local, seed 0 (1 of 4): finished before",
+        "cofed, seed 0 (2 of 4)",
+        "local, seed 1 (3 of 4)",
+        "cofed, seed 1 (4 of 4)",
+    ]
+    assert sorted(found.runs) == [("cofed", 0), ("cofed", 1), ("local", 0), ("local", 1)]
+    assert times(folder).items() >= before.items()
+    kept = json.loads((folder / "comparison.json").read_text())
+    assert (kept["methods"], kept["seeds"]) == (["local", "cofed"], [0, 1])
+    assert read_plan(folder).cells == found.plan.cells
+    assert Run(folder / "cofed-seed1").about["seed"] == 1
+
+
+def test_on_one_seed_all_methods_have_the_same_silos(recipe, tmp_path):
+    values, source = recipe
+    found = compare(values, source, ["local", "cofed"], 2, tmp_path / "c")
+
+    def data(method, seed):
+        path = found.runs[method, seed].folder / "silos/silo-1/data.json"
+        return path.read_text()
+
+    assert data("local", 0) == data("cofed", 0)
+    assert data("local", 1) == data("cofed", 1)
+    assert data("local", 0) != data("local", 1)
+    assert found.runs["local", 0].scores("local") == found.runs["cofed", 0].scores("local")
+
+
+def test_a_run_that_fails_keeps_no_other_from_running(recipe, tmp_path):
+    values, source = recipe
+    names = ["broken_method.Broken", "local"]
+    found = compare(values, source, names, 2, tmp_path / "c")
+    assert sorted(found.runs) == [("local", 0), ("local", 1)]
+    assert sorted(found.failures) == [(names[0], 0), (names[0], 1)]
+    failure = found.failures[names[0], 0]
+    assert "train raised ValueError" in failure.text
+    assert "4711" not in failure.text  # it is in the silo's own log, and for its owner only
+    assert "4711" in failure.story
+    assert opened(tmp_path / "c").failures[names[0], 0].text == failure.text
+
+    (tmp_path / "flag").unlink()
+    before = times(tmp_path / "c")
+    again = compare(values, source, names, 2, tmp_path / "c")
+    assert not again.failures
+    assert times(tmp_path / "c").items() >= before.items()
+
+
+def test_everything_is_checked_before_anything_is_trained(recipe, tmp_path):
+    values, source = recipe
+    with pytest.raises(ConfigError) as error:
+        compare(values, source, ["local", "fedavg"], 2, tmp_path / "c")
+    lines = str(error.value).splitlines()
+    # Both silos, and each once although it is wrong on both seeds.
+    wrong = [line for line in lines if "DecisionTreeClassifier has no weights to share" in line]
+    assert [line[:13] for line in wrong] == ["silo 'silo-1'", "silo 'silo-2'"]
+    assert len(lines) == len(set(lines))
+    assert not (tmp_path / "c").exists()
+
+
+def test_what_is_wrong_on_one_seed_only_is_found_too_and_names_it(recipe, tmp_path, monkeypatch):
+    values, source = recipe
+
+    def check(federation):
+        return ["out of luck"] if federation.seed == 1 else []
+
+    monkeypatch.setattr("cosilo.federation.federation.Federation.check", check)
+    with pytest.raises(ConfigError, match=r"^seed 1: out of luck$"):
+        compare(values, source, ["local", "cofed"], 3, tmp_path / "c")
+
+
+def test_data_that_changed_does_not_get_into_a_comparison(tmp_path):
+    rows = "age,sick\n" + "".join(f"{age},{'yes' if age > 50 else 'no'}\n" for age in range(30, 70))
+    for name in ("north", "south"):
+        (tmp_path / f"{name}.csv").write_text(rows)
+    learner = {"use": "sklearn.naive_bayes.GaussianNB"}
+    silos = [{"name": name, "path": f"{name}.csv", "label": "sick"} for name in ("north", "south")]
+    values = {"defaults": {"learner": learner}, "silo": silos}
+    source = Source("clinics.toml", tmp_path)
+    compare(values, source, ["local"], 1, tmp_path / "c")
+    (tmp_path / "south.csv").write_text(rows + "71,no\n")
+    with pytest.raises(ConfigError, match="local-seed0: silo 'south': its data is not what it was"):
+        compare(values, source, ["local"], 2, tmp_path / "c")
+    assert not (tmp_path / "c/local-seed1").exists()
+
+
+def test_a_folder_with_something_else_in_it_is_refused(recipe, tmp_path):
+    values, source = recipe
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/thesis.txt").touch()
+    with pytest.raises(RunError, match="c: is not empty and not a comparison; choose another directory"):
+        compare(values, source, ["local"], 1, tmp_path / "c")
+    (tmp_path / "c/comparison.json").write_text("{}")
+    with pytest.raises(RunError, match=r"comparison\.json: is damaged"):
+        compare(values, source, ["local"], 1, tmp_path / "c")

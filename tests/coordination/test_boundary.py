@@ -1,0 +1,196 @@
+import json
+import warnings
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from cosilo import CoFED, Federation, Silo
+from cosilo.coordination.boundary import Ask, Boundary, seed_for
+from cosilo.errors import RunError
+from cosilo.methods.base import Method, step
+from cosilo.protocol.message import decode, encode
+from cosilo.runs.durable_files import read_lines
+from cosilo.runs.journal import Failure
+
+EMPTY = encode({})
+
+
+class Greedy(Method):
+    """A made-up method that wants the silo's model."""
+
+    name: ClassVar[str] = "greedy"
+
+    def coordinate(self, silos):
+        silos.ask("train")
+        silos.ask("give")
+
+    @step()
+    def train(self, silo):
+        silo.fit("local")
+
+    @step(parameters="weights")
+    def give(self, silo):
+        return {"parameters": np.zeros(3)}
+
+
+class Sloppy(Greedy):
+    """Returns more than it declares."""
+
+    name: ClassVar[str] = "sloppy"
+
+    @step(accuracy="metrics")
+    def give(self, silo):
+        return {"accuracy": 1.0, "data": np.zeros(3)}
+
+
+class Talkative(Method):
+    """Its step fails with private data in the error's text."""
+
+    name: ClassVar[str] = "talkative"
+
+    def coordinate(self, silos):
+        silos.ask("train")
+
+    @step()
+    def train(self, silo):
+        silo.fit("local")
+        raise ValueError("could not convert 'Jane Doe, 1970-01-01'")
+
+
+class Untouched:
+    def fit(self, X, y):
+        pytest.fail("something was trained")
+
+    predict = fit
+
+
+class Grumpy:
+    def fit(self, X, y):
+        warnings.warn("patient 17 looks odd", stacklevel=1)
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+
+def boundary(silos, method, folder, place=0) -> Boundary:
+    return Boundary(silos[place], method, seed=0, folder=folder)
+
+
+def audit(folder) -> list[dict]:
+    return read_lines(folder / "audit.jsonl")
+
+
+def test_a_silo_that_shares_only_labels_refuses_weights_before_any_training(silos, tmp_path):
+    private = [Silo("careful", np.eye(8), list("abababab"), Untouched(), shares=["labels"])]
+    with pytest.raises(RunError) as error:
+        Federation(private, method=Greedy()).run(tmp_path / "run")
+    text = str(error.value)
+    assert text == (
+        "silo 'careful': does not share 'weights', which greedy needs (step 'give', field 'parameters'); "
+        "it shares ['labels']: add 'weights' there to allow it"
+    )
+    # Exactly one line left the silo, and its log says so.
+    assert audit(tmp_path / "run/silos/careful") == [
+        {"ask": 1, "step": "hello", "fields": {}, "failure": text}
+    ]
+
+
+def test_every_step_is_held_against_the_policy_not_only_the_first(silos, tmp_path):
+    border = boundary(silos(shares=["labels"]), Greedy(), tmp_path)
+    assert isinstance(border.answer(Ask(2, "train", EMPTY)), bytes)
+    refusal = border.answer(Ask(3, "give", EMPTY))
+    assert isinstance(refusal, Failure)
+    assert refusal.kind == "refused"
+
+
+def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):
+    members = silos(shares=["labels"])
+    run = Federation(members, pool, CoFED()).run(tmp_path / "run")
+    log = run.audit("tree")
+    assert [entry["step"] for entry in log] == ["hello", "train", "label", "update"]
+    assert [sorted(entry["fields"]) for entry in log] == [["classes", "offers", "pool"], [], ["votes"], []]
+    votes = log[2]["fields"]["votes"]
+    assert votes == {"kind": "labels", "form": "int8[300]", "bytes": 300}
+    # What the coordinator's journal holds is what the log says, byte for byte.
+    for entry in log:
+        (received,) = (tmp_path / "run/journal").glob(f"{entry['ask']:05d}-*/tree.safetensors")
+        assert received.stat().st_size == entry["bytes"]
+
+
+def test_what_was_not_declared_does_not_leave(silos, tmp_path):
+    border = boundary(silos(), Sloppy(), tmp_path)
+    failure = border.answer(Ask(1, "give", EMPTY))
+    assert isinstance(failure, Failure)
+    assert "field 'data' was not declared" in failure.text
+    assert audit(tmp_path)[0]["fields"] == {}
+
+
+def test_the_text_of_a_foreign_error_stays_in_the_silo(silos, tmp_path):
+    failure = boundary(silos(), Talkative(), tmp_path).answer(Ask(1, "train", EMPTY))
+    assert failure == Failure("error", "silo 'tree': train raised ValueError")
+    assert "Jane" not in json.dumps(audit(tmp_path))
+    assert "Jane Doe" in (tmp_path / "log.txt").read_text()
+
+
+def test_a_step_that_failed_leaves_the_silo_as_it_was(silos, tmp_path):
+    members = silos()
+    border = boundary(members, Talkative(), tmp_path)
+    border.answer(Ask(1, "train", EMPTY))
+    assert not members[0].trained
+    assert members[0].scores == {}
+
+
+def test_a_repeated_ask_is_answered_from_the_record(silos, pool, tmp_path):
+    members = silos(pool=pool)
+    border = boundary(members, CoFED(), tmp_path)
+    border.answer(Ask(1, "train", EMPTY))
+    first = border.answer(Ask(2, "label", EMPTY))
+
+    class Broken:
+        def __getattr__(self, name):
+            pytest.fail("the learner was used again")
+
+    members[0].learner = Broken()
+    assert border.answer(Ask(2, "label", EMPTY)) == first
+    assert [entry.get("again", False) for entry in audit(tmp_path)] == [False, False, True]
+
+
+def test_a_repeated_ask_with_another_content_is_refused(silos, tmp_path):
+    border = boundary(silos(), CoFED(), tmp_path)
+    border.answer(Ask(1, "train", EMPTY))
+    other = border.answer(Ask(1, "train", encode({"x": 1})))
+    assert isinstance(other, Failure)
+    assert "another content" in other.text
+
+
+def test_an_ask_from_the_past_is_refused(silos, pool, tmp_path):
+    border = boundary(silos(pool=pool), CoFED(), tmp_path)
+    for number, name in enumerate(["train", "label", "label"], start=1):
+        border.answer(Ask(number, name, EMPTY))
+    late = border.answer(Ask(2, "label", EMPTY))
+    assert isinstance(late, Failure)
+    assert "ask 2 is past" in late.text
+
+
+def test_an_unknown_step_is_refused(silos, tmp_path):
+    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "steal", EMPTY))
+    assert failure == Failure("refused", "silo 'tree': cofed has no step 'steal'")
+
+
+def test_a_message_that_is_none_is_a_failure_not_a_crash(silos, tmp_path):
+    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "train", b"\x80\x04K\x01."))
+    assert isinstance(failure, Failure)
+    assert "not a message" in failure.text
+
+
+def test_seeds_depend_on_silo_and_ask_and_nothing_else():
+    seeds = {seed_for(s, name, ask) for s in (0, 1) for name in ("a", "b") for ask in (1, 2)}
+    assert len(seeds) == 8
+    assert seed_for(0, "a", 1) == seed_for(0, "a", 1)
+
+
+def test_warnings_of_a_learner_stay_in_the_silos_log(tmp_path):
+    border = Boundary(Silo("g", np.eye(8), list("abababab"), Grumpy()), CoFED(), 0, tmp_path)
+    assert decode(border.answer(Ask(1, "train", EMPTY))) == {}
+    assert "patient 17" in (tmp_path / "log.txt").read_text()

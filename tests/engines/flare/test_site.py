@@ -1,0 +1,153 @@
+"""The silo's end of a job, without FLARE around it: what it never lets out, and what it does not do."""
+
+import time
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+
+import pytest
+
+from cosilo.engines.flare.kit_settings import Place, settle
+from cosilo.errors import ConfigError, RunError
+from cosilo.protocol.message import encode
+from cosilo.runs.journal import Failure
+from cosilo.runs.run import locked
+
+pytest.importorskip("nvflare")
+from cosilo.engines.flare import site as module
+from cosilo.engines.flare.site import Site
+
+METHOD = {"use": "local"}
+NOTHING = encode({})
+
+
+@pytest.fixture
+def coordinator_asks(monkeypatch):
+    monkeypatch.setattr(module, "_asked_by_coordinator", lambda: True)
+    monkeypatch.setattr(module, "BUSY", 0.05)
+
+
+@pytest.fixture
+def kit(tmp_path):
+    (tmp_path / "kit" / "local").mkdir(parents=True)
+    data = "\n".join(f"{n % 7},{n % 5},{'ab'[n % 2]}" for n in range(40))
+    (tmp_path / "north.csv").write_text(f"x,y,kind\n{data}\n")
+    (tmp_path / "north.toml").write_text(
+        'name = "north"\npath = "north.csv"\nlabel = "kind"\n'
+        'learner = { use = "sklearn.tree.DecisionTreeClassifier" }\n'
+    )
+    settle(tmp_path / "kit", Place(runs=str(tmp_path / "runs"), silo=str(tmp_path / "north.toml")))
+    return tmp_path / "kit"
+
+
+def opened(kit: Path, name: str = "north") -> Site:
+    site = Site("a-run", 0, METHOD)
+    site._steps.submit(site._open, name, kit).result()
+    return site
+
+
+def answer(site: Site, number: int, step: str) -> object:
+    site.answer(number, step, NOTHING)
+    return site._answers[number].result(10)
+
+
+@pytest.mark.parametrize("run", ["../other", "/etc", "..", "", "a/b", "a\n", ".hidden"])
+def test_the_name_of_a_run_does_not_lead_out_of_the_folder(run):
+    with pytest.raises(ConfigError, match="wants letters, digits"):
+        Site(run, 0, METHOD)
+
+
+def test_a_step_is_done_once_and_a_repeated_ask_gets_the_same_answer(kit, coordinator_asks):
+    site = opened(kit)
+    first = answer(site, 1, "hello")
+    assert isinstance(first, bytes)
+    assert site.answer(1, "hello", NOTHING) == {"reply": first}
+    assert site.wait(1) == {"reply": first}
+
+
+def test_a_silo_that_is_not_ready_yet_says_so(kit, coordinator_asks):
+    site, go = Site("a-run", 0, METHOD), Event()
+    site._steps.submit(go.wait)
+    site._steps.submit(site._open, "north", kit)
+    assert site.answer(1, "hello", NOTHING) == {"opening": True}
+    go.set()
+    assert isinstance(site._answers[1].result(10), bytes)
+
+
+def test_only_the_coordinator_may_ask(kit, monkeypatch):
+    site = opened(kit)
+    monkeypatch.setattr(module, "collab", SimpleNamespace(caller="south"))
+    refused = {"failure": ["refused", "only the coordinator may ask"]}
+    assert site.answer(1, "hello", NOTHING) == refused
+    assert site.wait(1) == refused
+    assert site._answers == {}
+
+
+@pytest.mark.parametrize("wrong", [(1, "hello", "text"), (1, ["hello"], b""), ("1", "hello", b"")])
+def test_anything_but_a_number_a_step_and_bytes_is_refused(kit, coordinator_asks, wrong):
+    site = opened(kit)
+    site.answer(*wrong)
+    assert site._answers[wrong[0]].result(10) == Failure(
+        "refused", "silo 'north': wants a number, a step and bytes"
+    )
+
+
+def test_why_a_silo_cannot_take_part_stays_there(kit, tmp_path, coordinator_asks):
+    (tmp_path / "north.csv").unlink()
+    site = opened(kit)
+    told = Failure("error", "silo 'north': cannot take part; its own log says why")
+    assert answer(site, 1, "hello") == told
+    assert "north.csv: is not there" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
+
+
+def test_a_kit_takes_part_with_its_own_silo_only(kit, tmp_path, coordinator_asks):
+    site = opened(kit, "south")
+    told = Failure("error", "silo 'south': cannot take part; its own log says why")
+    assert answer(site, 1, "hello") == told
+    log = (tmp_path / "runs" / "a-run" / "log.txt").read_text()
+    assert "name: got 'north'; wants 'south', which the kit is made for" in log
+
+
+def test_what_fails_outside_a_step_stays_there_too(kit, tmp_path, coordinator_asks, monkeypatch):
+    """Such as a full disk; the line names the silo's folders, and so does a traceback."""
+    site = opened(kit)
+
+    def full(*_):
+        raise RunError(f"{tmp_path}: the disk is full")
+
+    monkeypatch.setattr(site._boundary, "answer", full)
+    told = Failure("error", "silo 'north': cannot go on; its own log says why")
+    assert answer(site, 1, "hello") == told
+    assert "the disk is full" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "_asked_by_coordinator", lambda: True)
+    assert answer(site, 2, "hello") == told  # its record and its memory may differ: not before the next job
+
+
+def test_an_ask_that_nobody_waits_for_any_more_is_not_computed(kit, coordinator_asks, monkeypatch):
+    site = opened(kit)
+    done = []
+
+    def slow(ask):
+        time.sleep(0.3)
+        done.append(ask.number)
+        return b""
+
+    monkeypatch.setattr(site._boundary, "answer", slow)
+    assert site.answer(1, "alone", b"") == {"busy": True}
+    assert site.answer(2, "evaluate", b"") == {"busy": True}
+    assert site.answer(3, "evaluate", b"") == {"busy": True}
+    assert site._answers[3].result(10) == b""
+    assert done == [1, 3]
+
+
+def test_a_job_that_is_over_lets_go_of_the_record(kit, tmp_path):
+    site = opened(kit)
+    with (
+        pytest.raises(RunError, match="is at work on this run"),
+        locked(tmp_path / "runs/a-run", patience=0.1),
+    ):
+        pass
+    site.close()
+    with locked(tmp_path / "runs/a-run", patience=0.1):
+        pass

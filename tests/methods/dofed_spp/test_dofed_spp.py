@@ -1,0 +1,303 @@
+"""DoFed-SPP: who helps whom, labels by hand, the budget, downsized models, crashes, bad input."""
+
+import os
+import signal
+from functools import partial
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from sklearn.datasets import load_digits
+
+from cosilo import DoFedSPP, FedAvg, Federation, FedFomo, Local, Silo, Target
+from cosilo.errors import RunError
+
+torch = pytest.importorskip("torch")
+from cosilo.learners import Network, Training, zoo  # noqa: E402
+from cosilo.methods.dofed_spp.dofed_spp import _best  # noqa: E402
+from cosilo.methods.dofed_spp.reciprocal import Reciprocal  # noqa: E402
+
+SHARES = ["weights", "similarity", "metrics", "size"]
+X, Y = load_digits(return_X_y=True)
+X = (X / 16).astype(np.float32)
+GOOD = Training(optimiser="sgd", momentum=0.9, lr=0.05, batch=16, schedule="constant")
+
+
+def small(shape, k):
+    return zoo.mlp(shape, k, hidden=[24])
+
+
+#: What each silo trains on and wants; the first two want what the last two train on, and the other way round.
+PLANS = [((0, 1), (2, 3)), ((0, 1), (2, 3)), ((2, 3), (0, 1)), ((2, 3), (0, 1))]
+
+
+def silos(plans=PLANS, shares=SHARES, learner=Network, labelled=4):
+    found = []
+    for place, (own, wanted) in enumerate(plans):
+        rng = np.random.default_rng(place)
+        pick = {c: rng.permutation(np.flatnonzero(c == Y)) for c in range(10)}
+        mine = np.concatenate([pick[c][:40] for c in own])
+        some = np.concatenate([pick[c][40 : 40 + labelled] for c in wanted])
+        rest = np.concatenate([pick[c][60:90] for c in wanted])
+        test = np.concatenate([pick[c][100:140] for c in wanted])
+        target = Target(X[some], Y[some], unlabelled=X[rest], truth=Y[rest])
+        found.append(
+            Silo(
+                f"silo-{place}",
+                X[mine],
+                Y[mine],
+                learner(small, GOOD),
+                target=target,
+                test=(X[test], Y[test]),
+                shares=shares,
+            )
+        )
+    return found
+
+
+METHOD = DoFedSPP(rounds=3, warm_up=8, target_epochs=8, stop_below=0.0)
+
+
+def test_silos_are_helped_by_those_that_train_on_what_they_want(tmp_path):
+    run = Federation(silos(), method=METHOD).run(tmp_path / "run")
+    similarity = np.array(run.result["similarity"]["values"])
+    assert similarity.sum(axis=1) == pytest.approx(1, abs=1e-3)
+    assert similarity[:2, 2:].sum(axis=1) == pytest.approx(1, abs=1e-3)  # rows learn from columns
+    assert similarity[2:, :2].sum(axis=1) == pytest.approx(1, abs=1e-3)
+    labelling = [score["accuracy"] for score in run.result["labelling"]["federated"].values()]
+    assert np.mean(labelling) > 0.9
+    assert np.mean(list(run.scores("federated").values())) > 0.9
+    frame = run.silos["silo-0"].target_labels()
+    assert len(frame) == 60
+    assert set(frame["label"]) <= {"2", "3"}
+    assert set(frame["speakers"]) == {"silo-2,silo-3"} or set(frame["speakers"]) == {"silo-3,silo-2"}
+    assert ((frame["confidence"] > 0) & (frame["confidence"] <= 1)).all()
+
+
+def test_it_leads_the_others_at_both_objectives(tmp_path):
+    found = {}
+    for method in (METHOD, FedAvg(rounds=4, epochs=2), FedFomo(rounds=4, epochs=2), Local()):
+        run = Federation(silos(), method=method).run(tmp_path / method.name)
+        stage = "local" if method.name == "local" else "federated"
+        labelling = np.mean([score["accuracy"] for score in run.result["labelling"][stage].values()])
+        found[method.name] = np.mean(list(run.scores(stage).values())), labelling
+    assert all(found["dofed_spp"][1] >= other[1] for other in found.values())
+
+
+def test_labels_by_hand():
+    """Two models of one weight matrix each; eq. 20 on three points, worked out with the softmax itself."""
+    silo = silos()[0]
+    silo.network.widen(["0", "1", "2", "3"])
+    start = silo.network.weights()
+    rng = np.random.default_rng(5)
+    models = {
+        name: {key: (array + rng.normal(size=array.shape)).astype(np.float32) for key, array in start.items()}
+        for name in ("silo-2", "silo-3")
+    }
+    names = [f"silo-{place}" for place in range(4)]
+    silo.notes["ratios"] = np.array([0.0, 0.0, 0.3, 0.6])
+    moved = Reciprocal(silo).label(models, names)
+    assert moved == 1.0
+    total = 0
+    for name, weight in (("silo-2", 0.3), ("silo-3", 0.6)):
+        network = silo.network.another(None)
+        network.set_weights(models[name])
+        total = total + weight * network.predict_proba(silo.data.target.unlabelled)
+    expected = np.array(["2", "3"])[total[:, [2, 3]].argmax(axis=1)]  # among its target classes only
+    assert silo.target_labels()["label"].tolist() == expected.tolist()
+    assert silo.target_labels()["confidence"].to_numpy() == pytest.approx(
+        total[:, [2, 3]].max(axis=1) / 0.9, abs=1e-6
+    )
+    assert Reciprocal(silo).label(models, names) == 0.0  # nothing changed
+
+
+def test_its_own_model_is_no_nearer_than_the_nearest_other():
+    silo = silos()[1]
+    names = [f"silo-{place}" for place in range(4)]
+    # γ·G₂ = 0.05 · 4 = 0.2, so that gains are 0.05 · (1 − 1) + 0.2 = 0.2 for each model that was looked at.
+    silo.notes["losses"] = np.array([1.0, 1.0, 1.0, np.nan])
+    silo.notes["distances"] = np.array([8.0, 0.01, 4.0, np.nan])
+    # Divided by 8, 4 instead of 0.01, and 4: 0.025, 0.05, 0.05.
+    found = Reciprocal(silo).ratios(1.0, names, g1=0.0, g2=4.0)
+    assert found == pytest.approx([0.2, 0.4, 0.4, 0.0])
+    # Alone there is no other: its own model gets all.
+    silo.notes["distances"] = np.array([np.nan, 0.0, np.nan, np.nan])
+    silo.notes["losses"] = np.array([np.nan, 1.0, np.nan, np.nan])
+    assert Reciprocal(silo).ratios(1.0, names, g1=0.0, g2=4.0).tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
+def test_who_gets_which_models():
+    row = np.array([0.0, 0.2, 0.5, 0.3])
+    names = list("abcd")
+    assert _best(row, names, ["a", "b", "d"], 2) == ["d", "b"]
+    assert _best(row, names, ["a"], 3) == []  # a model that does not help has nothing to say
+
+
+def test_k_and_b_without_a_budget(tmp_path):
+    method = METHOD.model_copy(update={"uploads": 2, "labellers": 1, "rounds": 2})
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    for one in run.result["exchange"]:
+        assert len(one["uploaded"]) == 2
+        assert one["labellers"] == 1
+    uploads = [ask for ask in run.asks() if ask["step"] == "upload"]
+    assert [len(ask["silos"]) for ask in uploads] == [2, 2]
+
+
+def size_of_a_model():
+    return sum(p.numel() * 4 for p in small((64,), 4).parameters())
+
+
+def test_a_budget_decides_and_is_kept(tmp_path):
+    # Two uploads of one second each fit into a round of 2.5 s; there is time for three rounds.
+    rate = float(size_of_a_model())
+    budget = {"total": 7.5, "uplink": {"rate": rate}}
+    method = DoFedSPP(rounds=3, warm_up=5, stop_below=0.0, budget=budget)
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    assert [len(one["uploaded"]) for one in run.result["exchange"]] == [2, 2, 2]
+    assert [one["seconds"] for one in run.result["exchange"]] == [2.0, 4.0, 6.0]
+    assert run.result["budget"] == 7.5
+
+
+def test_a_budget_for_nothing_says_what_would_do(tmp_path):
+    budget = {"total": 3.0, "uplink": {"rate": float(size_of_a_model())}, "training": 5.0}
+    with pytest.raises(RunError, match=r"wants at least 6 s, 18 s for 3 rounds.*most is training"):
+        Federation(silos(), method=DoFedSPP(rounds=3, budget=budget)).run(tmp_path / "run")
+
+
+def test_it_stops_when_labels_do_not_change_any_more(tmp_path):
+    method = METHOD.model_copy(update={"rounds": 8, "stop_below": 0.2})
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    moved = [one["labels_moved"] for one in run.result["exchange"]]
+    assert moved[0] == 1.0
+    assert all(share >= 0.2 for share in moved[:-1])
+    assert len(moved) < 8
+    assert moved[-1] < 0.2
+    assert list(run.result["scores"])[-1] == "federated"
+
+
+class Stopping(DoFedSPP):
+    """Dies when it is over, the first time."""
+
+    def finish(self, silo):
+        if os.environ.pop("DIE", None):
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().finish(silo)
+
+
+Stopping.finish.__shares__ = {}
+
+
+def test_a_run_that_was_over_stays_over_when_it_is_resumed(tmp_path, killed):
+    def federation():
+        return Federation(silos(), method=Stopping(rounds=8, warm_up=8, target_epochs=8, stop_below=0.2))
+
+    whole = federation().run(tmp_path / "whole")
+
+    def dying():
+        os.environ["DIE"] = "1"
+        federation().run(tmp_path / "killed")
+
+    killed(dying)
+    assert federation().run(tmp_path / "killed").result == whole.result
+
+
+def test_downsized_models_still_predict_and_their_error_is_told(tmp_path):
+    method = METHOD.model_copy(update={"components": 1, "rounds": 1})
+    run = Federation(silos(), method=method).run(tmp_path / "one")
+    errors = run.result["exchange"][0]["reconstruction_error"]
+    assert all(0 < error < 1 for error in errors.values())
+    full = METHOD.model_copy(update={"components": 3, "rounds": 1})
+    whole = Federation(silos(), method=full).run(tmp_path / "three")
+    assert max(whole.result["exchange"][0]["reconstruction_error"].values()) < 1e-6
+    plain = Federation(silos(), method=METHOD.model_copy(update={"rounds": 1})).run(tmp_path / "plain")
+    assert whole.scores("federated") == plain.scores("federated")
+
+
+class Doomed(Network):
+    left = 99
+
+    def fit(self, *args, **options):
+        type(self).left -= 1
+        if type(self).left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(*args, **options)
+
+
+def test_killed_it_ends_with_the_same_models_and_labels(tmp_path, killed):
+    def federation(workers=0):
+        method = METHOD.model_copy(update={"rounds": 2, "warm_up": 2})
+        return Federation(silos(learner=Doomed), method=method, seed=2, workers=workers)
+
+    def doomed(nth, folder):
+        Doomed.left = nth
+        federation().run(folder)
+
+    whole = federation().run(tmp_path / "whole")
+    for nth in (3, 6, 9, 12):
+        folder = tmp_path / f"killed-{nth}"
+        killed(partial(doomed, nth, folder))
+        run = federation(workers=2).run(folder)
+        assert run.result == whole.result
+        for name, silo in whole.silos.items():
+            mine, other = silo.learner.weights(), run.silos[name].learner.weights()
+            assert all(np.array_equal(mine[key], other[key]) for key in mine)
+            assert silo.target_labels().equals(run.silos[name].target_labels())
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+def test_a_silo_without_a_target():
+    plain = Silo("plain", X[:60], Y[:60] % 4, Network(small, GOOD), shares=SHARES)
+    problems = Federation([*silos(), plain], method=METHOD).check()
+    assert any("silo 'plain': has no target, which dofed_spp needs" in line for line in problems)
+
+
+def test_a_target_class_that_nobody_else_trains_on(tmp_path):
+    federation = Federation(silos([*PLANS, ((0, 1), (2, 7))]), method=METHOD)
+    assert any(
+        "silo 'silo-4': no other silo trains on 7; leave it out" in line for line in federation.check()
+    )
+    with pytest.raises(RunError, match="no other silo trains on 7"):
+        federation.run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"uploads": 2, "labellers": 3},
+        {"uploads": 0},
+        {"uploads": 3, "budget": {"total": 5, "uplink": {"rate": 1.0}}},
+        {"budget": {"total": 5}},
+        {"budget": {"total": -1, "uplink": {"rate": 1.0}}},
+    ],
+)
+def test_numbers_that_do_not_go_together(bad):
+    with pytest.raises(ValidationError):
+        DoFedSPP(**bad)
+
+
+def test_more_uploads_than_silos(tmp_path):
+    federation = Federation(silos(), method=DoFedSPP(uploads=9))
+    assert federation.check() == ["method.uploads: got 9; there are 4 silos"]
+
+
+class Broken(DoFedSPP):
+    """The model of one silo becomes NaN when it is handed over."""
+
+    def warm(self, silo, weights):
+        reply = super().warm(silo, weights)
+        if silo.name == "silo-3":
+            return {"weights": {name: array * np.nan for name, array in reply["weights"].items()}}
+        return reply
+
+
+Broken.warm.__shares__ = {"weights": "weights"}
+
+
+def test_a_model_that_is_not_finite_is_rejected_by_name(tmp_path):
+    method = Broken(rounds=1, warm_up=3)
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    assert {failure["silo"] for failure in run.result["failures"]} == {"silo-3"}
+    assert any("NaN" in failure["text"] for failure in run.result["failures"])
+    assert len(run.scores("federated")) == 3

@@ -1,0 +1,139 @@
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from cosilo.errors import BadMessage
+from cosilo.protocol.message import Expected, check, decode, encode
+
+arrays = hnp.arrays(
+    dtype=st.sampled_from([np.int8, np.int32, np.int64, np.float32, np.float64, np.uint8, np.bool_]),
+    shape=hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
+)
+scalars = st.one_of(st.integers(-(2**40), 2**40), st.floats(allow_nan=False), st.text(), st.booleans())
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), st.one_of(arrays, scalars, st.lists(st.text()))))
+def test_decode_undoes_encode(message):
+    back = decode(encode(message))
+    assert set(back) == set(message)
+    for field, value in message.items():
+        if isinstance(value, np.ndarray):
+            assert (back[field].dtype, back[field].shape) == (value.dtype, value.shape)
+            np.testing.assert_array_equal(back[field], value)
+        else:
+            assert back[field] == value
+            assert type(back[field]) is type(value)
+
+
+def test_arrays_that_are_not_contiguous_arrive_in_order():
+    array = np.arange(12).reshape(3, 4).T[::2]
+    np.testing.assert_array_equal(decode(encode({"a": array}))["a"], array)
+
+
+@pytest.mark.parametrize("value", [np.array(["a"]), np.array([{}], dtype=object), {"a": 1}, None, [1, 2]])
+def test_what_is_not_a_number_or_a_name_cannot_be_sent(value):
+    with pytest.raises(BadMessage, match="field 'x'"):
+        encode({"x": value})
+
+
+@given(st.binary(max_size=200))
+def test_foreign_bytes_are_not_a_message(data):
+    with pytest.raises(BadMessage):
+        decode(data)
+
+
+def test_groups_of_arrays_arrive_as_groups():
+    weights = {"conv.weight": np.ones((2, 3), np.float32), "conv.bias": np.zeros(2), "seen": np.array(3)}
+    back = decode(encode({"weights": weights, "size": 4}))
+    assert back["size"] == 4
+    assert sorted(back["weights"]) == sorted(weights)
+    for name, array in weights.items():
+        np.testing.assert_array_equal(back["weights"][name], array)
+    check(back, {"weights": "weights", "size": "size"})
+    weights["conv.bias"] = np.array([np.nan, 0])
+    with pytest.raises(BadMessage, match=r"conv\.bias holds NaN"):
+        check({"weights": weights}, {"weights": "weights"})
+    with pytest.raises(BadMessage, match="wants an array"):
+        check({"votes": weights}, {"votes": "logits"})
+
+
+def test_a_name_with_a_slash_cannot_be_sent():
+    with pytest.raises(BadMessage, match="may not contain '/'"):
+        encode({"a/b": 1})
+
+
+def test_a_pickle_is_not_a_message_and_does_not_run():
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("the pickle was loaded",))
+
+    with pytest.raises(BadMessage):
+        decode(pickle.dumps(Bomb()))
+
+
+def test_a_cut_message_is_noticed():
+    whole = encode({"votes": np.arange(100, dtype=np.int8)})
+    for length in (0, 7, 8, 40, len(whole) - 1):
+        with pytest.raises(BadMessage):
+            decode(whole[:length])
+
+
+def test_scalars_must_be_named():
+    body = json.dumps({"__metadata__": {"scalars": "[1]"}}).encode()
+    with pytest.raises(BadMessage):
+        decode(len(body).to_bytes(8, "little") + body)
+
+
+EXPECTED = Expected(classes=3, pool=4)
+
+
+@pytest.mark.parametrize(
+    ("votes", "words"),
+    [
+        (np.array([0, 1, 2], np.int8), "got 3 labels; the pool has 4"),
+        (np.array([0, 1, 2, 3], np.int8), "label 3 of instance 3 is outside the task"),
+        (np.array([0, 1, -2, 2], np.int8), "label -2 of instance 2 is outside the task"),
+        (np.array([0.0, 1.0, 2.0, 0.0]), "wants one whole number per pool instance"),
+        (np.zeros((4, 1), np.int8), "wants one whole number per pool instance"),
+        ("0120", "got str"),
+    ],
+)
+def test_labels_are_held_against_task_and_pool(votes, words):
+    with pytest.raises(BadMessage, match=words):
+        check({"votes": votes}, {"votes": "labels"}, EXPECTED)
+
+
+def test_good_labels_pass():
+    check({"votes": np.array([0, -1, 2, 1], np.int8)}, {"votes": "labels"}, EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("metrics", float("nan")),
+        ("metrics", "high"),
+        ("metrics", np.array([0.5])),
+        ("size", 0),
+        ("size", 2.5),
+        ("size", True),
+        ("weights", np.array([1.0, np.inf])),
+        ("weights", 3.0),
+        ("logits", np.array([np.nan])),
+        ("task", 3),
+    ],
+)
+def test_each_kind_has_its_form(kind, value):
+    with pytest.raises(BadMessage, match="field 'x'"):
+        check({"x": value}, {"x": kind})
+
+
+def test_only_declared_fields_and_all_of_them():
+    with pytest.raises(BadMessage, match="'secret' was not declared; declared are \\['accuracy'\\]"):
+        check({"accuracy": 0.5, "secret": 1}, {"accuracy": "metrics"})
+    with pytest.raises(BadMessage, match="'accuracy' is missing"):
+        check({}, {"accuracy": "metrics"})

@@ -1,0 +1,147 @@
+"""The page of results: what is on it comes from records and recipes, and is the same every time."""
+
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from cosilo.config.reproduces import Reproduces
+from cosilo.errors import RunError
+from cosilo.reproduce.library import Reproduction, reproductions
+from cosilo.reproduce.outcome import Record, commit, machine, read_record, write_record
+from cosilo.reproduce.results_page import write_page
+
+NUMBERS = [
+    {"text": "relative accuracy, IID", "of": "iid.cofed.relative", "paper": 1.2},
+    {"text": "silos that gain", "of": "iid.cofed.share", "paper": 0.9, "why": {"laptop": "Few voters."}},
+    {"text": "accuracy <b>", "of": "iid.cofed.accuracy"},
+]
+CLAIMS = [
+    {"text": "More than nothing", "more": ["iid.cofed.relative"], "than": 1.0},
+    {"text": "Half", "more": ["iid.cofed.share"], "than": 0.5},
+]
+ABOUT = {
+    "paper": "CoFED",
+    "what": "Fig. 2",
+    "shows": "gains",
+    "methods": ["cofed"],
+    "minutes": {"laptop": 5, "paper": 300},
+    "case": {"iid": {}},
+    "number": NUMBERS,
+    "claim": CLAIMS,
+    "why": {"laptop": "Smaller."},
+}
+VALUES = {
+    "iid.cofed.relative": [1.1, 1.12],
+    "iid.cofed.share": [0.4, 0.5],
+    "iid.cofed.accuracy": [0.5, 0.75],
+}
+
+
+def reproduction(name="one", **changes):
+    return Reproduction(name, Reproduces.model_validate({**ABOUT, **changes}), {})
+
+
+def record(name="one", size="laptop", **changes):
+    facts = {
+        "name": name,
+        "size": size,
+        "seeds": [0, 1],
+        "values": VALUES,
+        "minutes": 4.6,
+        "machine": "2 × Chip",
+        "commit": "abc1234",
+        "version": "0.1.0",
+        "date": "2026-11-16",
+        "scale": "10 silos",
+    }
+    return Record(**{**facts, **changes})
+
+
+@pytest.fixture
+def page(tmp_path):
+    def write(library, *records):
+        (tmp_path / "results").mkdir(exist_ok=True)
+        for one in records:
+            write_record(one, tmp_path / "results" / one.file)
+        missing = write_page(tmp_path / "results.md", library)
+        return (tmp_path / "results.md").read_text("utf-8"), missing
+
+    return write
+
+
+def test_a_number_a_verdict_a_reason_and_where_it_comes_from(page, tmp_path):
+    text, missing = page({"one": reproduction(), "two": reproduction("two")}, record())
+    assert missing == ["two"]
+    assert "| `two` | CoFED, Fig. 2 | not run | not run |" in text
+    assert "| relative accuracy, IID | 1.200 | 1.110 ± 0.014 | not reached (−0.090) |" in text
+    assert "| silos that gain | 90.0 % | 45.0 ± 7.1 % | not reached (−45.0) |" in text
+    assert "| accuracy <b> | – | 62.5 ± 17.7 % | – |" in text
+    assert "- More than nothing: **holds on all 2 seeds**" in text
+    assert "- Half: **does not hold (1 of 2 seeds)**" in text
+    assert "Why not (relative accuracy, IID; Half): Smaller." in text
+    assert "Why not (silos that gain): Few voters." in text
+    assert "10 silos, seeds 0, 1; 5 minutes on 2 × Chip; cosilo 0.1.0, commit abc1234, 2026-11-16." in text
+    assert "| `one` | CoFED, Fig. 2 | 0 of 2 numbers reached, 1 of 2 claims hold | not run |" in text
+    assert "![Fig. 2: ours and the paper's](results/one.svg)" in text
+
+
+def test_what_has_no_reason_yet_says_so(page):
+    text, _ = page({"one": reproduction(why={}, number=NUMBERS[:1], claim=[])}, record())
+    assert "Why not (relative accuracy, IID): the cause is not known yet." in text
+
+
+def test_both_sizes_stand_side_by_side(page):
+    large = record(size="paper", values={**VALUES, "iid.cofed.relative": [1.2, 1.3]})
+    text, _ = page({"one": reproduction()}, record(), large)
+    row = (
+        "| relative accuracy, IID | 1.200 | 1.110 ± 0.014 | not reached (−0.090) | 1.250 ± 0.071 | reached |"
+    )
+    assert row in text
+    assert "does not hold (1 of 2 seeds)** at laptop size; **does not hold" in text
+
+
+def test_figures_are_whole_and_the_same_every_time(page, tmp_path):
+    lines = [
+        {"text": f"x = {x}", "of": "iid.cofed.relative", "line": "IID", "x": x, "paper_x": 2 * x}
+        for x in (500, 2000)
+    ]
+    library = {"one": reproduction(), "swept": reproduction("swept", number=lines, axis="α")}
+    page(library, record(), record("swept"))
+    first = {name: (tmp_path / "results" / f"{name}.svg").read_text() for name in library}
+    for text in first.values():
+        assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "accuracy &lt;b&gt;" in first["one"]
+    assert "α" in first["swept"]
+    ticks = set(re.findall(r">([^<>]+)</text>", first["swept"]))
+    assert ticks > {"500", "2,000"}
+    assert not any("$" in tick for tick in ticks)
+    assert not re.search(r"\d{4}-\d\d-\d\d", "".join(first.values()))
+    page(library, record(), record("swept"))
+    assert first == {name: (tmp_path / "results" / f"{name}.svg").read_text() for name in library}
+
+
+def test_a_record_survives_its_file_and_a_stranger_does_not(tmp_path):
+    write_record(record(), tmp_path / "one.json")
+    assert read_record(tmp_path / "one.json") == record()
+    (tmp_path / "two.json").write_text('{"name": "two"}')
+    with pytest.raises(RunError, match=r"two\.json: is not the record of a reproduction; delete it"):
+        read_record(tmp_path / "two.json")
+
+
+def test_machine_and_commit_are_known():
+    assert re.fullmatch(r"\d+ × .+", machine())
+    assert re.fullmatch(r"[0-9a-f]{7}\+?|\d+\.\d+\.\d+", commit())
+
+
+def test_the_page_in_the_docs_is_what_its_records_say(tmp_path):
+    docs = Path(__file__).parents[2] / "docs"
+    shutil.copytree(docs / "results", tmp_path / "results")
+    write_page(tmp_path / "results.md", reproductions())
+    again = "run `cosilo reproduce --page docs/results.md`"
+    assert (tmp_path / "results.md").read_text("utf-8") == (docs / "results.md").read_text("utf-8"), again
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {
+        path.name for path in (docs / "results").iterdir()
+    }, again

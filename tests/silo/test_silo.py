@@ -1,0 +1,238 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from cosilo import Silo
+from cosilo.errors import ConfigError, DataError, LearnerError
+from cosilo.learners import Network, Training, zoo
+
+X, Y = np.arange(40.0).reshape(20, 2), np.array(list("ab" * 10))
+
+
+class Spy:
+    """Remembers the instances of every training; always predicts the first class."""
+
+    seen: list[set[tuple[float, ...]]]
+
+    def fit(self, X, y):
+        Spy.seen.append({tuple(row) for row in X})
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+
+class Sure:
+    """The first feature is the probability of the first class."""
+
+    def fit(self, X, y):
+        pass
+
+    def predict(self, X):
+        return (X[:, 0] < 0.5).astype(int)
+
+    def predict_proba(self, X):
+        return np.stack([X[:, 0], 1 - X[:, 0]], axis=1)
+
+
+def silo(**options) -> Silo:
+    return Silo(
+        "a", *options.pop("data", (X, Y)), options.pop("learner", DecisionTreeClassifier()), **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"data": (X[:0], Y[:0])}, "data is empty"),
+        ({"data": (X, np.array(["a"] * 20))}, "all 20 instances are of class 'a'"),
+        ({"data": (X, np.array(["a"] * 20)), "task": ["a", "b"]}, "only class 'a' is in the training data"),
+        ({"data": (X, Y[:5])}, "20 instances but 5 labels"),
+        ({"data": (X * np.nan, Y)}, "NaN"),
+        ({"task": ["a", "c"]}, "label 'b' is outside the task {a, c}"),
+        ({"task": ["a", "a", "b"]}, "names class 'a' twice"),
+        ({"test": (X[:, :1], Y)}, r"test data is numbers of shape \(1,\)"),
+        ({"test": (X, np.array(["c"] * 20))}, "test data: label 'c' is outside"),
+        (
+            {"pool": np.zeros((3, 5))},
+            r"its pool is numbers of shape \(5,\); its data is numbers of shape \(2,\)",
+        ),
+        ({"pool": np.array([[1.0, np.nan]])}, "pool: instance 0 holds NaN"),
+    ],
+)
+def test_bad_data_is_refused_when_the_silo_is_made(options, words):
+    with pytest.raises(DataError, match=words) as error:
+        silo(**options)
+    assert str(error.value).startswith("silo 'a'")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"test": 1.5}, "test = 1.5"),
+        ({"validation": 0}, "validation = 0"),
+        ({"shares": ["label"]}, "shares 'label'; wants some of labels"),
+    ],
+)
+def test_bad_settings_are_refused(options, words):
+    with pytest.raises(ConfigError, match=words):
+        silo(**options)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "x" * 65])
+def test_names_are_safe_as_folder_names(name):
+    with pytest.raises(ConfigError, match="silo name"):
+        Silo(name, X, Y, DecisionTreeClassifier())
+
+
+def test_the_test_set_is_held_out_of_every_class_and_never_trained_on():
+    seen = Spy.seen = []
+    one = silo(learner=Spy(), test=0.3)
+    one.data.split(seed=1)
+    one.fit("local")
+    trained = seen[0]
+    assert len(trained) == 14
+    accuracy, instances = one.scores["local"]
+    assert (accuracy, instances) == (0.5, 6)  # three of each class; the spy always says the first
+    one.data.split(seed=1)
+    one.fit("again")
+    assert seen[1] == trained
+    one.data.split(seed=2)
+    one.fit("other")
+    assert seen[2] != trained
+
+
+def test_a_class_with_one_instance_stays_in_training():
+    labels = np.array(["a"] * 10 + ["b"] * 9 + ["rare"])
+    one = silo(data=(X, labels), test=0.5)
+    one.data.split(seed=0)
+    assert one.task.classes == ("a", "b", "rare")
+    one.fit("local")
+    assert "rare" in one.predict(X[-1:])
+
+
+def test_validation_data_is_the_same_every_time_and_holds_no_pseudo_label():
+    Spy.seen = []
+    one = silo(learner=Spy(), test=None, pool=X + 1000)
+    one.fit("local", validate=True)
+    one.fit("federated", pseudo=one.pool_examples(np.array([3]), np.array([0])), validate=True)
+    first, second = Spy.seen
+    assert len(first) == 16
+    assert second - first == {tuple(X[3] + 1000)}
+    assert one.validation_accuracy() == 0.5
+
+
+def test_a_network_that_stops_early_looks_at_a_part_of_the_pseudo_labels_too(monkeypatch):
+    one = silo(learner=Network(zoo.mlp, Training(epochs=2, patience=1)), test=None, pool=X + 1000)
+    seen = []
+    fit = one.learner.fit
+
+    def spy(data, y, **options):
+        held = options["validation"]
+        seen.append([set(map(tuple, part)) for part in (data, held[0])])
+        assert len(held[0]) == len(held[1])
+        fit(data, y, **options)
+
+    monkeypatch.setattr(one.learner, "fit", spy)
+    one.fit("local")
+    index, label = np.arange(15), np.arange(15) % 2
+    one.fit("federated", pseudo=one.pool_examples(index, label), update=True)
+    (kept, held), (more, watched) = seen
+    assert (len(kept), len(held), len(more), len(watched)) == (16, 4, 16 + 12, 4 + 3)  # a fifth of each class
+    assert kept < more
+    assert held < watched
+    assert not more & watched
+    assert (more | watched) - kept - held == set(map(tuple, X[:15] + 1000))
+
+
+def test_without_test_data_there_is_no_score():
+    one = silo(test=None)
+    one.fit("local")
+    assert one.scores == {}
+    assert not one.data.has_test
+
+
+def test_the_margin_decides_who_abstains():
+    data = np.array([[0.9, 0], [0.65, 0], [0.6, 0], [0.1, 0]])
+    one = silo(data=(data, list("aabb")), learner=Sure(), test=None, pool=data)
+    one.fit("local")
+    assert one.label_pool(margin=0.0).tolist() == [0, 0, 0, 1]
+    # The lead is .8, .3, .2, .8 (0.65 − 0.35 is just above 0.3 in floats); it has to be more than the margin.
+    assert one.label_pool(margin=0.25).tolist() == [0, 0, -1, 1]
+    assert one.label_pool(margin=0.8).tolist() == [-1, -1, -1, -1]
+
+
+def test_the_silo_does_not_trust_the_coordinator():
+    one = silo(pool=X)
+    for index, label in [([20], [0]), ([-1], [0]), ([0], [2]), ([0], [-1]), ([0, 1], [0])]:
+        with pytest.raises(DataError, match="silo 'a': got pseudo-labels"):
+            one.pool_examples(np.array(index), np.array(label))
+
+
+def test_asked_too_early():
+    one = silo(pool=X)
+    with pytest.raises(LearnerError, match="before it was trained"):
+        one.label_pool()
+    with pytest.raises(DataError, match="has no pool"):
+        silo().label_pool()
+
+
+def test_a_fresh_silo_shares_data_but_not_what_was_learnt():
+    one = silo()
+    one.fit("local")
+    other = one.fresh()
+    assert one.trained
+    assert not other.trained
+    assert other.learner is not one.learner
+    assert other.scores == {}
+
+
+def test_text_and_frames_are_instances_too():
+    texts = ["red apple", "green pear", "fast car", "slow truck"] * 5
+    labels = ["fruit", "fruit", "vehicle", "vehicle"] * 5
+    reader = Silo("t", texts, labels, make_pipeline(TfidfVectorizer(), MultinomialNB()), pool=["red car"])
+    reader.fit("local")
+    assert reader.predict(["apple and pear", "truck"]).tolist() == ["fruit", "vehicle"]
+    frame = pd.DataFrame({"x": np.arange(20), "y": np.arange(20) % 3})
+    table = Silo("f", frame, Y, DecisionTreeClassifier(), pool=frame[["y", "x"]])
+    table.fit("local")
+    assert len(table.label_pool()) == 20
+
+
+class Weighed(Spy):
+    """Remembers the sample weights of its last training."""
+
+    def fit(self, X, y, sample_weight=None):
+        Weighed.last = None if sample_weight is None else sample_weight.tolist()
+
+
+@pytest.mark.parametrize(
+    ("classes", "weights"),
+    [
+        # Own data: 10 a, 10 b. Pseudo-labels: 20 a. To count the same, each a weighs 20/30, each b 20/10.
+        ("equal", [2 / 3, 2.0]),
+        ("own", [2 / 3, 2.0]),
+        ("auto", [2 / 3, 2.0]),
+        ("none", [1.0, 1.0]),
+        (None, None),
+    ],
+)
+def test_class_weights_by_hand(classes, weights):
+    one = silo(learner=Weighed(), test=None, pool=X)
+    one.fit("federated", pseudo=one.pool_examples(np.arange(20), np.zeros(20, int)), classes=classes)
+    if weights is None:
+        assert Weighed.last is None
+    else:
+        assert sorted(set(Weighed.last)) == pytest.approx(sorted(set(weights)))
+
+
+def test_own_proportions_are_those_of_the_silo():
+    labels = ["a"] * 15 + ["b"] * 5
+    one = silo(data=(X, labels), learner=Weighed(), test=None, pool=X)
+    one.fit("federated", pseudo=one.pool_examples(np.arange(20), np.ones(20, int)), classes="own")
+    # 15 a and 25 b are to count 3 : 1, so a weighs 30/15 and b 10/25.
+    assert sorted(set(Weighed.last)) == pytest.approx([0.4, 2.0])
