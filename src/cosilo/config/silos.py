@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo import data
@@ -15,9 +14,12 @@ from cosilo.config.settings import PoolSettings, Settings, SiloSettings
 from cosilo.config.source import Source, named
 from cosilo.config.target import make_target
 from cosilo.coordination.institution import Institution
-from cosilo.data.instances import Instances, as_instances, fingerprint, take
+from cosilo.data.instances import Instances, as_instances, fingerprint, is_frame, take
 from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.silo.silo import Silo
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def make_silos(settings: Settings, source: Source) -> list[Silo | Institution]:
@@ -136,7 +138,7 @@ def make_pool(
         raise ConfigError(f"{source.name}: {where}.rest: only a [simulation] leaves instances over")
     X, y = found.X, found.y if settings.labelled else None
     if settings.independent:
-        if not isinstance(X, pd.DataFrame):
+        if not is_frame(X):
             raise ConfigError(f"{source.name}: {where}.independent: wants a pool of columns")
         X = independent(X, settings.size or len(X), seed)
     elif settings.size is not None:
@@ -155,13 +157,16 @@ def make_pool(
     return data.Table(X, y)
 
 
-def independent(frame: pd.DataFrame, size: int, seed: int) -> pd.DataFrame:
+def independent(frame: "pd.DataFrame", size: int, seed: int) -> "pd.DataFrame":
     """Rows that are nobody's: every column is drawn for itself, with replacement.
 
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
     >>> len(independent(frame, 100, seed=0).drop_duplicates())
     4
     """
+    import pandas as pd
+
     rng = np.random.default_rng(seed)
     return pd.DataFrame({name: frame[name].to_numpy()[rng.integers(len(frame), size=size)] for name in frame})
 

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from cosilo import data
 from cosilo.config.settings import SiloSettings
 from cosilo.config.source import Source, named
-from cosilo.data.instances import Instances, take
+from cosilo.data.instances import Instances, is_frame, take
 from cosilo.errors import ConfigError
 from cosilo.silo.target import Target
 
@@ -17,7 +16,7 @@ def make_target(one: SiloSettings, X: Instances, source: Source, where: str) -> 
     """The target that settings name, read like the silo's training data X: the same columns, or the text."""
     if one.target is None:
         return None
-    columns = list(X.columns) if isinstance(X, pd.DataFrame) else one.columns
+    columns = list(X.columns) if is_frame(X) else one.columns
     where = f"{where}.target"
 
     def read(key: str, path: Path, label: str | None, gaps: bool = False) -> data.Table:

@@ -4,11 +4,10 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.data.extra import needs
@@ -16,6 +15,9 @@ from cosilo.data.images import decode
 from cosilo.errors import DataError
 from cosilo.progress import bar
 from cosilo.text import cause, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ADULT_COLUMNS = (
     "age",
@@ -124,11 +126,13 @@ def pick_array(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> NDArra
     return arrays[name]
 
 
-def read_adult(path: Path) -> tuple[pd.DataFrame, NDArray[np.object_]]:
+def read_adult(path: Path) -> "tuple[pd.DataFrame, NDArray[np.object_]]":
     """UCI's Adult file: the columns, and the labels without the dot that those of the test file end in.
 
     A missing value stays what the file has for it, the category "?".
     """
+    import pandas as pd
+
     try:
         frame = pd.read_csv(
             path,
@@ -146,6 +150,8 @@ def read_adult(path: Path) -> tuple[pd.DataFrame, NDArray[np.object_]]:
 
 def read_dbpedia(path: Path, title: str) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
     """DBpedia's csv (class from 1, title, text): codes from 0, and the texts."""
+    import pandas as pd
+
     frames = []
     try:
         with (

@@ -5,16 +5,30 @@ strings becomes the last. Everything that must know the form is here.
 """
 
 import hashlib
+import sys
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.errors import DataError
 
-Instances: TypeAlias = NDArray[Any] | pd.DataFrame
+if TYPE_CHECKING:
+    import pandas as pd
+    from typing_extensions import TypeIs
+
+Instances: TypeAlias = Union[NDArray[Any], "pd.DataFrame"]
+
+
+def is_frame(X: object) -> "TypeIs[pd.DataFrame]":
+    """Whether X is a data frame. Who has one has imported pandas; nobody else has to wait for it.
+
+    >>> is_frame(np.zeros((2, 2)))
+    False
+    """
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(X, pandas.DataFrame)
 
 
 def as_instances(X: Any, where: str) -> Instances:
@@ -23,7 +37,7 @@ def as_instances(X: Any, where: str) -> Instances:
     >>> as_instances(["a text", "another"], "silo 'a'").dtype
     dtype('O')
     """
-    if isinstance(X, pd.DataFrame):
+    if is_frame(X):
         frame = X.reset_index(drop=True)
         holes = [str(column) for column in frame.columns if _has_holes(frame[column])]
         if holes:
@@ -32,8 +46,6 @@ def as_instances(X: Any, where: str) -> Instances:
                 + (f" (also: {', '.join(map(repr, holes[1:4]))})" if holes[1:] else "")
             )
         return frame
-    if isinstance(X, pd.Series):
-        X = X.to_numpy()
     try:
         array = np.asarray(X)
     except ValueError:
@@ -60,17 +72,19 @@ def as_instances(X: Any, where: str) -> Instances:
 def _has_holes(column: "pd.Series[Any]") -> bool:
     if column.isna().any():
         return True
-    return pd.api.types.is_float_dtype(column.dtype) and not np.isfinite(column).all()
+    return column.dtype.kind == "f" and not np.isfinite(column).all()
 
 
 def take(X: Instances, index: NDArray[np.integer[Any]] | slice) -> Instances:
     """The instances at `index`."""
-    return X.iloc[index] if isinstance(X, pd.DataFrame) else X[index]
+    return X.iloc[index] if is_frame(X) else X[index]
 
 
 def join(first: Instances, second: Instances) -> Instances:
     """Instances of the same form, one after the other."""
-    if isinstance(first, pd.DataFrame) and isinstance(second, pd.DataFrame):
+    if is_frame(first) and is_frame(second):
+        import pandas as pd
+
         return pd.concat([first, second[list(first.columns)]], ignore_index=True)
     return np.concatenate([np.asarray(first), np.asarray(second)])
 
@@ -81,7 +95,7 @@ def form(X: Instances) -> str:
     >>> form(np.zeros((5, 8, 8), dtype=np.uint8)), form(np.array(["a"], dtype=object))
     ('numbers of shape (8, 8)', 'text')
     """
-    if isinstance(X, pd.DataFrame):
+    if is_frame(X):
         return f"columns {', '.join(sorted(map(str, X.columns)))}"
     if X.dtype.kind == "O":
         return "text"
@@ -99,7 +113,7 @@ def fingerprint(X: Instances, labels: NDArray[Any] | None = None) -> str:
     With labels, other labels are another fingerprint, and so are none.
     """
     digest = hashlib.sha256(form(X).encode())
-    if isinstance(X, pd.DataFrame):
+    if is_frame(X):
         for column in sorted(X.columns, key=str):
             digest.update(str(column).encode() + b"\0")
             _update(digest, X[column].to_numpy())

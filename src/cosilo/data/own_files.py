@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.data.folders import read_folder
@@ -16,6 +15,9 @@ from cosilo.data.formats import open_parquet, pick_array, read_npz
 from cosilo.data.instances import Instances, as_instances
 from cosilo.errors import DataError
 from cosilo.text import cause, guess, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,8 @@ def as_names(values: NDArray[Any], where: str, gaps: bool = False) -> NDArray[np
     >>> as_names(np.array([3.0, 4.0]), "y").tolist()
     ['3', '4']
     """
+    import pandas as pd
+
     if values.ndim != 1:
         raise DataError(f"{where}: labels of shape {values.shape}; wants one label per instance")
     if not gaps:
@@ -104,6 +108,8 @@ def _name(value: Any) -> str:
 
 
 def _complete(values: NDArray[Any], where: str, what: str) -> None:
+    import pandas as pd
+
     missing = np.flatnonzero(pd.isna(values))
     if len(missing):
         raise DataError(
@@ -112,7 +118,9 @@ def _complete(values: NDArray[Any], where: str, what: str) -> None:
         )
 
 
-def _csv(path: Path, label: str | None, columns: Sequence[str] | None) -> pd.DataFrame:
+def _csv(path: Path, label: str | None, columns: Sequence[str] | None) -> "pd.DataFrame":
+    import pandas as pd
+
     try:
         there = list(pd.read_csv(path, nrows=0, index_col=False).columns)
         wanted = _wanted(path, there, label, columns)
@@ -137,7 +145,9 @@ def _whole(label: str) -> str:
     return number if point and number.lstrip("-").isdigit() and not rest.strip("0") else label
 
 
-def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> pd.DataFrame:
+def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> "pd.DataFrame":
+    import pandas as pd
+
     with open_parquet(path) as file:
         schema = file.schema_arrow
         # A data frame's index is stored as a column, but it is no feature.

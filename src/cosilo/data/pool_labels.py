@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances
@@ -17,6 +16,8 @@ def as_pool_labels(labels: Any, pool: Instances, where: str) -> NDArray[np.str_]
     >>> as_pool_labels([3, 4], np.zeros((2, 1)), "the federation's pool").tolist()
     ['3', '4']
     """
+    import pandas as pd
+
     given = np.asarray(labels)
     if given.ndim != 1:
         raise DataError(f"{where}: labels of shape {given.shape}; wants one class per instance")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cosilo.data.overlap import superclasses
@@ -154,6 +153,8 @@ def by_value(values: ArrayLike, y: ArrayLike | None = None) -> Split:
     >>> split.names, split.tasks
     (('north', 'south'), ((0, 1), (1,)))
     """
+    import pandas as pd
+
     array: NDArray[Any] = np.asarray(values)
     if array.ndim != 1 or not len(array):
         raise DataError(f"values: got shape {array.shape}; wants one value per instance")

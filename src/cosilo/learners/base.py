@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances
+from cosilo.data.instances import Instances, is_frame
 from cosilo.errors import LearnerError
 
 Codes = NDArray[np.int64]
@@ -173,7 +172,7 @@ def untrained(name: str) -> LearnerError:
 
 def columns_of(X: Instances) -> list[Any] | None:
     """The names of a data frame's columns, in order; None for arrays."""
-    return X.columns.tolist() if isinstance(X, pd.DataFrame) else None
+    return X.columns.tolist() if is_frame(X) else None
 
 
 def in_order(X: Instances, columns: list[Any] | None, name: str) -> Instances:
@@ -181,7 +180,7 @@ def in_order(X: Instances, columns: list[Any] | None, name: str) -> Instances:
 
     Frames with the same columns in another order are the same instances to cosilo, not to a learner.
     """
-    if columns is None or not isinstance(X, pd.DataFrame) or columns == columns_of(X):
+    if columns is None or not is_frame(X) or columns == columns_of(X):
         return X
     missing = [str(column) for column in columns if column not in X.columns]
     if missing:

@@ -2,14 +2,7 @@
 
 from typing import Any
 
-import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-from cosilo.data.instances import Instances
+from cosilo.data.instances import Instances, is_frame
 
 
 def encoded(estimator: Any, X: Instances) -> Any:
@@ -19,15 +12,23 @@ def encoded(estimator: Any, X: Instances) -> Any:
     none of them). Text: TF-IDF. Arrays are left as they are, and so are pipelines and objects that are not
     scikit-learn's: they see what is there.
 
+    >>> import pandas as pd
     >>> from sklearn.naive_bayes import GaussianNB
     >>> frame = pd.DataFrame({"age": [30, 40], "job": ["nurse", "cook"]})
     >>> encoded(GaussianNB(), frame).fit(frame, [0, 1]).predict(frame).tolist()
     [0, 1]
     """
+    from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline, make_pipeline
+
     if isinstance(estimator, Pipeline) or not isinstance(estimator, BaseEstimator):
         return estimator
-    if isinstance(X, pd.DataFrame):
-        numbers = [c for c in X.columns if pd.api.types.is_numeric_dtype(X[c])]
+    if is_frame(X):
+        from pandas.api.types import is_numeric_dtype
+        from sklearn.compose import ColumnTransformer
+        from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+        numbers = [c for c in X.columns if is_numeric_dtype(X[c])]
         words = [c for c in X.columns if c not in numbers]
         columns = ColumnTransformer(
             [
@@ -37,5 +38,7 @@ def encoded(estimator: Any, X: Instances) -> Any:
         )
         return make_pipeline(columns, estimator)
     if X.dtype.kind == "O":
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
         return make_pipeline(TfidfVectorizer(), estimator)
     return estimator

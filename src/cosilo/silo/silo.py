@@ -5,7 +5,6 @@ from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, as_instances, fingerprint, take
@@ -22,6 +21,8 @@ from cosilo.silo.network import SharedNetwork
 from cosilo.silo.target import Target, TargetLabels, wanted_classes
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cosilo.methods.base import Method, Step
     from cosilo.runs.silo_record import Record
 
@@ -307,7 +308,7 @@ class Silo(Participant):
         instances = as_instances(X, f"{self._where}, new instances")
         return self.task.decode(predicting.predict(self, instances, self.among))
 
-    def target_labels(self) -> pd.DataFrame:
+    def target_labels(self) -> "pd.DataFrame":
         """What its unlabelled target points are, in their order: label, confidence, and who spoke.
 
         `speakers` has the silos whose models had a say, with commas between them; empty: its own model alone.

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances
@@ -15,6 +14,8 @@ from cosilo.protocol.task import class_names, in_order
 from cosilo.silo.predicting import predict_surely
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cosilo.silo.silo import Silo
 
 #: The silo's notes about its labels: codes and confidence, and who spoke if a method gave them.
@@ -55,6 +56,8 @@ class TargetData:
 
 def wanted_classes(target: Target, where: str) -> tuple[str, ...]:
     """The classes of a target, or an error; `where` names the silo."""
+    import pandas as pd
+
     if not isinstance(target, Target):
         kind = type(target).__name__
         raise ConfigError(f"{where}: target is a {kind}; wants Target(X, y, unlabelled)")
@@ -137,8 +140,10 @@ class TargetLabels:
         codes = self._read()["codes"]
         return float(np.mean(codes == target.truth)), len(codes)
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """Label, confidence and whose models spoke, in the order of the unlabelled points."""
+        import pandas as pd
+
         silo = self._silo
         self._target()
         if _LABELS not in silo.notes:

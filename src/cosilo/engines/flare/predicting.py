@@ -1,8 +1,7 @@
 """What the owner of a silo does with what it has learnt: labels for new instances, by its model in a run."""
 
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from cosilo import data
 from cosilo.engines.flare.party_files import read_settings, read_silo
@@ -10,9 +9,14 @@ from cosilo.errors import ConfigError, RunError
 from cosilo.runs.silo_record import Record
 from cosilo.silo.silo import Silo
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def predictions(silo_file: Path, record: Path, instances: Path) -> pd.DataFrame:
+
+def predictions(silo_file: Path, record: Path, instances: Path) -> "pd.DataFrame":
     """A label for each instance of a file like the silo's own; `record` is the silo's folder of the run."""
+    import pandas as pd
+
     settings, silo = read_settings(silo_file), read_silo(silo_file)
     if not isinstance(silo, Silo):
         raise ConfigError(f"{silo_file}: is an institution; the models are those of its members")
@@ -30,6 +34,8 @@ def predictions(silo_file: Path, record: Path, instances: Path) -> pd.DataFrame:
 
 def _columns(path: Path) -> list[str]:
     """The columns of a CSV file; of others nothing is said."""
+    import pandas as pd
+
     if path.suffix.lower() != ".csv" or not path.exists():
         return []
     return [str(name) for name in pd.read_csv(path, nrows=0).columns]
