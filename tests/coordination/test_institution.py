@@ -232,7 +232,7 @@ def test_both_borders_have_their_audit_log(tmp_path):
 class Broken(Network):
     """Cannot train, and says too much about it."""
 
-    def fit(self, *arguments, **options):
+    def train(self, *arguments, **options):
         raise ValueError("patient Jane Doe")
 
 
@@ -272,13 +272,20 @@ def test_a_server_goes_on_without_a_lost_institution_and_learns_no_names(tmp_pat
 class Fatal(Network):
     """Kills its process once, in its second round of federated training."""
 
-    def fit(self, *arguments, warm=False, **options):
-        if warm:
+    alone = False
+
+    def fit(self, *arguments, **options):
+        self.alone = True
+        super().fit(*arguments, **options)
+        self.alone = False
+
+    def train(self, *arguments, **options):
+        if not self.alone:
             count = Path("count")
             count.write_text(count.read_text() + "." if count.exists() else ".")
             if len(count.read_text()) == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
-        super().fit(*arguments, warm=warm, **options)
+        return super().train(*arguments, **options)
 
 
 def with_fatal(learner, workers=2, **options):

@@ -11,8 +11,11 @@ from torch import nn
 from cosilo.errors import LearnerError
 from cosilo.learners import Training
 from cosilo.learners.base import balanced_weights
+from cosilo.learners.losses import cross_entropy
 from cosilo.learners.tensors import Labelled, as_tensor, device_of, outputs, shown
+from cosilo.learners.trainee import Trainee
 from cosilo.learners.training_loop import batch_sizes, train
+from cosilo.learners.zoo import mlp
 
 # ---------------------------------------------------------------------- tensors
 
@@ -125,7 +128,7 @@ STEP = Training(optimiser="sgd", momentum=0, lr=0.1, schedule="constant", epochs
 
 def trained(training, weights=None, held=None, module=None, y=Y4, seed=0):
     module = module or Slope()
-    train(module, training, Labelled.of(X4, y, weights), held, n_classes=2, seed=seed, name="Slope")
+    train([Trainee(module, training, 2, "Slope")], Labelled.of(X4, y, weights), training, held, seed=seed)
     return module
 
 
@@ -208,7 +211,7 @@ def test_early_stopping_restores_batch_norm_too():
     def run(training, held):
         torch.manual_seed(0)
         module = nn.Sequential(nn.BatchNorm1d(1), nn.Linear(1, 2))
-        train(module, training, Labelled.of(X4, Y4), held, n_classes=2, seed=0, name="Net")
+        train([Trainee(module, training, 2, "Net")], Labelled.of(X4, Y4), training, held, seed=0)
         return module.state_dict()
 
     stopped = run(STEP.model_copy(update={"epochs": 9, "patience": 3}), Labelled.of(X4, 1 - Y4))
@@ -241,6 +244,97 @@ def test_frozen_parameters_stay():
     module = nn.Sequential(nn.Linear(1, 3), nn.Linear(3, 2))
     module[0].requires_grad_(False)
     before = module[0].weight.clone(), module[1].weight.clone()
-    train(module, STEP, Labelled.of(X4, Y4), n_classes=2, seed=0, name="Net")
+    train([Trainee(module, STEP, 2, "Net")], Labelled.of(X4, Y4), STEP, seed=0)
     assert torch.equal(module[0].weight, before[0])
     assert not torch.equal(module[1].weight, before[1])
+
+
+# ---------------------------------------------------------------------- what methods put into it
+
+
+def test_networks_that_train_together_see_the_same_batches_and_each_other_before_they_move():
+    """Each is drawn to the other's outputs: by hand, both from where the step began."""
+    seen = []
+
+    def towards(outputs, codes, weight, other):
+        seen.append((outputs[:, 1].tolist(), other[:, 1].tolist()))
+        return (outputs - other) / len(outputs)
+
+    first, second = Slope(1.0), Slope(3.0)
+    pair = [Trainee(module, STEP, 2, "Slope", loss=towards) for module in (first, second)]
+    train(pair, Labelled.of(X4, Y4), STEP, seed=0)
+    assert first.batches == second.batches
+    assert seen[0] == seen[1][::-1]
+    # The gradient of w is the mean of (w − w′)·x²: 7.5·(w − w′).
+    assert first.w.item() == pytest.approx(1 + 0.1 * 7.5 * 2)
+    assert second.w.item() == pytest.approx(3 - 0.1 * 7.5 * 2)
+
+
+def test_early_stopping_looks_at_the_first_network_and_takes_all_back():
+    training = STEP.model_copy(update={"epochs": 50, "patience": 2})
+    up = np.array([1, 1, 1, 1])
+
+    def alone(outputs, codes, weight, *others):
+        return cross_entropy(outputs, codes, weight)
+
+    def run(training, held):
+        modules = Slope(), Slope(0.5)
+        pair = [Trainee(module, training, 2, "Slope", loss=alone) for module in modules]
+        train(pair, Labelled.of(X4, up), training, held, seed=0)
+        return [module.w.item() for module in modules]
+
+    assert run(training, Labelled.of(X4, 1 - up)) == run(STEP, None)  # the first epoch was the best
+
+
+@pytest.mark.parametrize("hidden", [[], [5]])
+def test_a_correction_changes_gradients_by_name_before_the_step(hidden):
+    """Without any gradient nothing moves; with that of one parameter only that one does."""
+    torch.manual_seed(0)
+    module = mlp((1,), 2, hidden=hidden)
+    before = {name: p.detach().clone() for name, p in module.named_parameters()}
+
+    def only_the_last_bias(gradients, parameters):
+        assert gradients.keys() == parameters.keys() == before.keys()
+        for name, gradient in gradients.items():
+            assert gradient.shape == parameters[name].shape
+            gradient.zero_()
+        gradients["head.bias"] += 2.0
+
+    train([Trainee(module, STEP, 2, "mlp", correction=only_the_last_bias)], Labelled.of(X4, Y4), STEP, seed=0)
+    for name, parameter in module.named_parameters():
+        moved = -0.1 * 2.0 if name == "head.bias" else 0.0
+        assert torch.allclose(parameter, before[name] + moved)
+
+
+def test_parameters_that_share_a_gradient_are_each_corrected_once():
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = (nn.Parameter(torch.tensor([0.0])) for _ in range(2))
+
+        def forward(self, x):
+            return torch.cat([torch.zeros_like(x), (self.a + self.b) * x], dim=1)
+
+    def one_more(gradients, parameters):
+        for gradient in gradients.values():
+            gradient += 1
+
+    module = Sum()
+    train([Trainee(module, STEP, 2, "Sum", correction=one_more)], Labelled.of(X4, Y4), STEP, seed=0)
+    # As in `test_one_plain_step_by_hand` the gradient is ¼.
+    assert [module.a.item(), module.b.item()] == pytest.approx([-0.125, -0.125])
+
+
+@pytest.mark.parametrize("module", [Slope(), mlp((1,), 2, hidden=[3])], ids=["graph", "dense"])
+def test_what_comes_after_a_step_sees_its_number_and_the_new_parameters(module):
+    training = STEP.model_copy(update={"epochs": 3, "batch": 2})
+    numbers, values = [], []
+
+    def note(step, parameters):
+        numbers.append(step)
+        values.append(torch.cat([p.flatten() for p in parameters.values()]))
+
+    train([Trainee(module, training, 2, "Net", after_step=note)], Labelled.of(X4, Y4), training, seed=0)
+    assert numbers == [1, 2, 3, 4, 5, 6]
+    assert len({tuple(value.tolist()) for value in values}) == 6
+    assert torch.equal(values[-1], torch.cat([p.detach().flatten() for p in module.parameters()]))

@@ -6,13 +6,13 @@ from sklearn.datasets import load_digits
 
 from cosilo import FedAvg, FedBE, Federation, Silo
 from cosilo.errors import ConfigError
-from cosilo.methods.fedbe import deviations, sharpened
+from cosilo.methods.fedbe import RunningMean, deviations, sharpened, soft_cross_entropy
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Training, losses, zoo  # noqa: E402
-from cosilo.learners.distil import distil  # noqa: E402
+from cosilo.learners import Network, Training, zoo  # noqa: E402
 from cosilo.learners.tensors import Labelled  # noqa: E402
 from cosilo.learners.trainee import Trainee  # noqa: E402
+from cosilo.learners.training_loop import train  # noqa: E402
 
 SHARES = ["weights", "size", "logits", "metrics"]
 X, Y = load_digits(return_X_y=True)
@@ -54,7 +54,7 @@ def test_soft_labels_have_the_gradient_of_cross_entropy():
     z, p = torch.randn(5, 3, dtype=torch.float64), torch.rand(5, 3, dtype=torch.float64).softmax(1)
     leaf = z.clone().requires_grad_()
     torch.nn.functional.cross_entropy(leaf, p).backward()
-    assert torch.allclose(losses.soft_cross_entropy(z, p), leaf.grad, atol=1e-12)
+    assert torch.allclose(soft_cross_entropy(z, p), leaf.grad, atol=1e-12)
 
 
 def test_the_student_ends_as_the_mean_of_where_it_was():
@@ -71,14 +71,20 @@ def test_the_student_ends_as_the_mean_of_where_it_was():
     module = Slope()
     training = Training(optimiser="sgd", momentum=0, lr=0.5, batch=2, epochs=4, schedule="constant")
     data = Labelled(torch.tensor([[1.0], [1.0]]), torch.tensor([[0.2, 0.8], [0.2, 0.8]]), None)
-    distil(Trainee(module, training, 2, "Slope"), data, training, average_from=2, average_every=2, seed=0)
+
+    def distil(module, average):
+        student = Trainee(module, training, 2, "Slope", loss=soft_cross_entropy, after_step=average)
+        train([student], data, training, seed=0)
+        average.take_over()
+
+    distil(module, RunningMean(first=2, every=2))
     w, path = 0.0, []
     for _ in range(4):
         w -= 0.5 * (1 / (1 + np.exp(-w)) - 0.8)
         path.append(w)
     assert module.w.item() == pytest.approx((path[1] + path[3]) / 2, abs=1e-6)
     late = Slope()
-    distil(Trainee(late, training, 2, "Slope"), data, training, average_from=500, average_every=25, seed=0)
+    distil(late, RunningMean(first=500, every=25))
     assert late.w.item() == pytest.approx(path[-1], abs=1e-6)
 
 

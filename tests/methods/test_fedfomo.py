@@ -133,11 +133,11 @@ def test_random_models_with_epsilon_one_and_the_best_with_zero(tmp_path):
 class Doomed(Network):
     left = 99
 
-    def fit(self, *args, **options):
+    def train(self, *args, **options):
         type(self).left -= 1
         if type(self).left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().fit(*args, **options)
+        return super().train(*args, **options)
 
 
 def test_killed_it_ends_with_the_same_models(tmp_path, killed):

@@ -158,15 +158,15 @@ def test_the_silo_does_not_trust_the_coordinator():
 def test_early_stopping_never_sees_test_data_and_holds_validation_out(monkeypatch):
     """Training sees the pool without its tenth, then the silo's data without its validation part."""
     seen = []
-    fit = Network.fit
+    train_network = Network.train
 
     def spy(self, X, y, *, validation=None, training=None, **options):
         seen.append(
             (X[:, 0].tolist(), None if validation is None else validation[0][:, 0].tolist(), training)
         )
-        fit(self, X, y, validation=validation, training=training, **options)
+        return train_network(self, X, y, validation=validation, training=training, **options)
 
-    monkeypatch.setattr(Network, "fit", spy)
+    monkeypatch.setattr(Network, "train", spy)
     X, y = np.arange(40.0)[:, None] / 40, [0, 1] * 20
     silo = Silo("a", X, y, Network(OneWeight), test=0.25, pool=X + 5, pool_labels=y)
     silo.data.split(seed=1)
@@ -354,10 +354,17 @@ def test_a_bad_reply_does_not_stop_the_round(tmp_path, network, text):
 class Stubborn(Network):
     """Trains alone, and never goes on from there."""
 
-    def fit(self, X, y, *, warm=False, **options):
-        if warm:
+    alone = False
+
+    def fit(self, X, y, **options):
+        self.alone = True
+        super().fit(X, y, **options)
+        self.alone = False
+
+    def train(self, X, y, **options):
+        if not self.alone:
             raise LearnerError("Stubborn: no")
-        super().fit(X, y, warm=warm, **options)
+        return super().train(X, y, **options)
 
 
 def test_a_silo_without_pretraining_is_left_out(tmp_path):

@@ -14,6 +14,7 @@ from cosilo.errors import RunError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, zoo  # noqa: E402
+from cosilo.methods.fml import mutual  # noqa: E402
 
 SHARED = ["weights", "metrics"]
 
@@ -51,7 +52,7 @@ def test_both_losses_on_paper():
     for network in (local, meme):
         network.begin(X[:, None], n_classes=2, seed=0)
     alpha, beta = 0.7, 0.4
-    local.learn_with(meme, X[:, None], y, seed=0, training=STEP, alpha=alpha, beta=beta)
+    local.train(X[:, None], y, seed=0, training=STEP, loss=mutual(alpha), peers=[(meme, mutual(beta))])
     p, q = sigmoid(-1.0 * X), sigmoid(0.5 * X)
     slope_local = np.mean((alpha * (p - y) + (1 - alpha) * (p - q)) * X)
     slope_meme = np.mean((beta * (q - y) + (1 - beta) * (q - p)) * X)
@@ -64,7 +65,8 @@ def test_temperature_softens_the_peers_word():
     local, meme = Network(OtherWeight, STEP), Network(OneWeight, STEP)
     for network in (local, meme):
         network.begin(X[:, None], n_classes=2, seed=0)
-    local.learn_with(meme, X[:, None], y, seed=0, training=STEP, alpha=0.0, beta=1.0, temperature=2.0)
+    peers = [(meme, mutual(1.0, 2.0))]
+    local.train(X[:, None], y, seed=0, training=STEP, loss=mutual(0.0, 2.0), peers=peers)
     slope = np.mean((sigmoid(-0.5 * X) - sigmoid(0.25 * X)) * X) / 2
     assert local.weights()["w"][0] == pytest.approx(-1.0 - 0.1 * slope, abs=1e-6)
 
@@ -227,11 +229,11 @@ class Doomed(Network):
 
     left = 99
 
-    def learn_with(self, *args, **options):
-        type(self).left -= 1
-        if type(self).left == 0:
+    def train(self, *args, peers=(), **options):
+        type(self).left -= len(peers)
+        if peers and type(self).left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().learn_with(*args, **options)
+        return super().train(*args, peers=peers, **options)
 
 
 @pytest.mark.parametrize("share", ["whole", "body"])

@@ -48,13 +48,20 @@ class Watched(Network):
         super().__init__(OneWeight, RECIPE)
         self.owner, self.fails = owner, fails
 
-    def fit(self, *arguments, warm=False, **options):
-        at_work[:] = [self.owner if warm else f"{self.owner}, alone"]
-        if warm:
+    alone = False
+
+    def fit(self, *arguments, **options):
+        self.alone = True
+        super().fit(*arguments, **options)
+        self.alone = False
+
+    def train(self, *arguments, **options):
+        at_work[:] = [f"{self.owner}, alone" if self.alone else self.owner]
+        if not self.alone:
             trainings[self.owner] += 1
             if trainings[self.owner] in self.fails:
                 raise ValueError
-        super().fit(*arguments, warm=warm, **options)
+        return super().train(*arguments, **options)
 
 
 trainings: Counter[str] = Counter()

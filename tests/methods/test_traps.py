@@ -13,6 +13,7 @@ from cosilo.errors import DataError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, losses, zoo  # noqa: E402
+from cosilo.methods.fml import divergence, mutual  # noqa: E402
 
 X, Y = load_digits(return_X_y=True)
 SHARES = ["weights", "size", "metrics"]
@@ -52,24 +53,25 @@ def test_the_proximal_term_is_squared(tmp_path):
             return torch.cat([x, x], dim=1) + self.w  # the same for both classes
 
     from cosilo.learners.trainee import Trainee
+    from cosilo.methods.fedprox import proximal
 
     module = Two()
-    trainee = Trainee(module, RECIPE, 2, "Two", pull=0.5)
+    trainee = Trainee(module, RECIPE, 2, "Two", correction=proximal(0.5))
     moved = []
-    for distance in (1.0, 2.0):
+    for distance in (0.0, 1.0, 2.0):
         with torch.no_grad():
             module.w.fill_(distance)  # the start, w_t, was 0
         out = trainee.outputs(torch.ones(4, 1))
         trainee.step(losses.cross_entropy(out, torch.tensor([0, 1, 0, 1])), rate=0.1)
         moved.append(distance - module.w.item())
-    assert moved == pytest.approx([0.1 * 0.5 * 1.0, 0.1 * 0.5 * 2.0], abs=1e-6)
+    assert moved == pytest.approx([0.0, 0.1 * 0.5 * 1.0, 0.1 * 0.5 * 2.0], abs=1e-6)
 
 
 def test_the_divergence_is_a_mean_over_instances_and_not_over_classes():
     outputs, peer = torch.zeros(1, 10), torch.zeros(1, 10)
     peer[0, 0] = 50.0  # quite certain
     # p is 1/10 everywhere: the gradient is −9/10 at the peer's class, not a tenth of that.
-    assert losses.divergence(outputs, peer)[0, 0].item() == pytest.approx(-0.9)
+    assert divergence(outputs, peer)[0, 0].item() == pytest.approx(-0.9)
 
 
 def test_a_peer_is_not_moved_by_the_others_loss():
@@ -81,7 +83,7 @@ def test_a_peer_is_not_moved_by_the_others_loss():
     alone = Network(small, RECIPE)
     alone.begin(x, n_classes=2, seed=1)
     training = RECIPE.model_copy(update={"epochs": 2})
-    pair[0].learn_with(pair[1], x, y, seed=7, training=training, alpha=0.0, beta=1.0)
+    pair[0].train(x, y, seed=7, training=training, loss=mutual(0.0), peers=[(pair[1], mutual(1.0))])
     alone.fit(x, y, n_classes=2, seed=7, warm=True, training=training)
     mine, other = pair[1].weights(), alone.weights()
     assert all(np.array_equal(mine[name], other[name]) for name in mine)

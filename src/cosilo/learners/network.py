@@ -1,8 +1,8 @@
-"""The adapter for torch modules: a training training around an `nn.Module`."""
+"""The adapter for torch modules: a training around an `nn.Module`."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances, blocks, form
+from cosilo.data.instances import Instances, blocks, form, take
 from cosilo.errors import LearnerError
 from cosilo.learners.base import (
     Codes,
@@ -23,17 +23,15 @@ from cosilo.learners.base import (
     untrained,
     write_card,
 )
-from cosilo.learners.distil import distil
-from cosilo.learners.mutual import learn_together
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
-from cosilo.learners.trainee import State, Trainee
+from cosilo.learners.trainee import AfterStep, Correction, Loss, State, Trainee
 from cosilo.learners.training import Training
-from cosilo.learners.training_loop import Loss, train
+from cosilo.learners.training_loop import train
 from cosilo.learners.zoo import hash_tokens
 
 # tensors has said it in one line if torch is missing
 import torch  # isort: skip
-from cosilo.learners import module_weights  # isort: skip
+from cosilo.learners import losses, module_weights  # isort: skip
 from torch import Tensor, nn  # isort: skip
 from torch.nn.functional import cross_entropy  # isort: skip
 
@@ -103,13 +101,47 @@ class Network:
         sample_weight: NDArray[np.float64] | None = None,
         validation: tuple[Instances, Codes] | None = None,
         training: Training | None = None,
-        pull: float = 0.0,
     ) -> None:
         """Train from the template's weights, or with `warm` from the ones learnt before.
 
-        `training` stands in for the network's own; `pull` holds the weights near where this training starts.
+        `training` stands in for the network's own.
         """
         training = training or (self.update if update else self.training)
+        if warm:
+            self._learnt()
+            shape, is_bytes = _form(self._tensor(take(X, slice(0, 2)), self.columns_))
+            if (shape, is_bytes, n_classes) != (self.input_shape_, self.bytes_, self.n_classes_):
+                raise LearnerError(
+                    f"{self.name}: warm fit on {_words(shape, is_bytes)} and {n_classes} classes, but it has "
+                    f"learnt {_words(self.input_shape_, self.bytes_)} and {self.n_classes_}; set warm=False"
+                )
+            network = self
+        else:
+            network = copy.copy(self)  # a fit that fails leaves what was learnt before
+            network.begin(take(X, slice(0, 2)), n_classes=n_classes, seed=seed)
+        network.train(X, y, seed=seed, training=training, sample_weight=sample_weight, validation=validation)
+        vars(self).update(vars(network))
+
+    def train(
+        self,
+        X: Instances,
+        y: Codes | NDArray[np.floating[Any]],
+        *,
+        seed: int,
+        training: Training,
+        loss: Loss = losses.cross_entropy,
+        correction: Correction | None = None,
+        after_step: AfterStep | None = None,
+        peers: "Sequence[tuple[Network, Loss]]" = (),
+        sample_weight: NDArray[np.float64] | None = None,
+        validation: tuple[Instances, Codes] | None = None,
+        state: State | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Go on from the present weights; returns the optimiser's state, which `state` goes on from.
+
+        `y` are codes, or whatever float targets the loss compares outputs with. Peers train on the same
+        batches, each with a loss of its own and a new optimiser; every loss gets the others' outputs too.
+        """
         if training.patience is None:
             validation = None
         elif validation is None or len(validation[1]) == 0:
@@ -117,62 +149,32 @@ class Network:
                 f"{self.name}: patience={training.patience} wants a validation set; without one "
                 "set it to None"
             )
-        device = device_of(training.device)
-        before = self._learnt() if warm else None
-        columns = self.columns_ if warm else columns_of(X)
-        x = self._tensor(X, columns)
-        shape, is_bytes = _form(x)
-        if warm and (shape, is_bytes, n_classes) != (self.input_shape_, self.bytes_, self.n_classes_):
-            raise LearnerError(
-                f"{self.name}: warm fit on {_words(shape, is_bytes)} and {n_classes} classes, but it has "
-                f"learnt {_words(self.input_shape_, self.bytes_)} and {self.n_classes_}; set warm=False"
-            )
-        if sample_weight is None and training.balanced:
-            sample_weight = balanced_weights(y, n_classes)
-        data = Labelled.of(x, y, sample_weight).to(device)
-        held = None
+        if sample_weight is None and training.balanced and y.dtype.kind != "f":
+            sample_weight = balanced_weights(np.asarray(y, dtype=np.int64), self.n_classes_)
+        device, held = device_of(training.device), None
+        data = Labelled.of(self._tensor(X, self.columns_), y, sample_weight).to(device)
         if validation is not None:
-            held = Labelled.of(self._tensor(validation[0], columns), validation[1]).to(device)
-        with seeded(seed), black_box(self.name, "fit"):
-            module = (before if before is not None else self._built(shape, n_classes)).to(device)
-            with _whole(module):
-                train(module, training, data, held, n_classes=n_classes, seed=seed, name=self.name, pull=pull)
-        self.module_, self.n_classes_ = module.eval(), int(n_classes)
-        self.input_shape_, self.bytes_, self.columns_ = shape, is_bytes, columns
-        if not warm:
-            self.seed_ = int(seed)  # a builder may draw the architecture: load must draw the same
-
-    def learn_with(
-        self,
-        peer: "Network",
-        X: Instances,
-        y: Codes,
-        *,
-        seed: int,
-        training: Training,
-        alpha: float,
-        beta: float,
-        temperature: float = 1.0,
-        state: State | None = None,
-    ) -> dict[str, NDArray[Any]]:
-        """Deep mutual learning with a peer, from the weights that both have; see `mutual`.
-
-        `state` is that of this network's optimiser after the last time; the new one is returned.
-        """
-        device = device_of(training.device)
-        weight = balanced_weights(y, self.n_classes_) if training.balanced else None
-        data = Labelled.of(self._tensor(X, self.columns_), y, weight).to(device)
-        with seeded(seed), black_box(self.name, "fit"):
-            mine, theirs = (
-                Trainee(
-                    network._learnt().to(device), training, network.n_classes_, network.name, state=before
-                )
-                for network, before in ((self, state), (peer, None))
+            held = Labelled.of(self._tensor(validation[0], self.columns_), validation[1]).to(device)
+        with seeded(seed), black_box(self.name, "fit"), ExitStack() as stack:
+            mine = Trainee(
+                self._learnt().to(device),
+                training,
+                self.n_classes_,
+                self.name,
+                loss=loss,
+                correction=correction,
+                after_step=after_step,
+                state=state,
             )
-            shares = {"alpha": alpha, "beta": beta, "temperature": temperature}
-            with _whole(mine.module), _whole(theirs.module):
-                learn_together(mine, theirs, data, training, **shares, seed=seed)
-        for trainee in (mine, theirs):
+            others = (
+                Trainee(peer._learnt().to(device), training, peer.n_classes_, peer.name, loss=its)
+                for peer, its in peers
+            )
+            trainees = [mine, *others]
+            for trainee in trainees:
+                stack.enter_context(_whole(trainee.module))
+            train(trainees, data, training, held, seed=seed)
+        for trainee in trainees:
             trainee.module.eval()
         return mine.optimiser.state()
 
@@ -209,37 +211,6 @@ class Network:
         """The mean cross-entropy on examples."""
         outputs, codes = self._outputs(X).double(), torch.from_numpy(np.asarray(y, dtype=np.int64))
         return float(cross_entropy(outputs, codes))
-
-    def imitate(
-        self, X: Instances, targets: NDArray[np.float32], *, seed: int, training: Training, loss: Loss
-    ) -> None:
-        """Go on from the weights learnt before, towards these outputs, by a loss that compares the two."""
-        data = Labelled(self._tensor(X, self.columns_), torch.tensor(targets, dtype=torch.float32), None)
-        device, module = device_of(training.device), self._learnt()
-        with seeded(seed), black_box(self.name, "fit"), _whole(module):
-            options: Any = {"n_classes": self.n_classes_, "seed": seed, "name": self.name, "loss": loss}
-            train(module.to(device), training, data.to(device), **options)
-        module.eval()
-
-    def distil(
-        self,
-        X: Instances,
-        targets: NDArray[np.float32],
-        *,
-        seed: int,
-        training: Training,
-        average_from: int,
-        average_every: int,
-    ) -> None:
-        """Go on from the weights learnt before, towards these probabilities; see `distil`."""
-        device, module = device_of(training.device), self._learnt()
-        soft = torch.tensor(targets, dtype=torch.float32)
-        data = Labelled(self._tensor(X, self.columns_), soft, None).to(device)
-        with seeded(seed), black_box(self.name, "fit"), _whole(module):
-            student = Trainee(module.to(device), training, self.n_classes_, self.name)
-            swa = {"average_from": average_from, "average_every": average_every}
-            distil(student, data, training, **swa, seed=seed)
-        module.eval()
 
     def save(self, folder: Path) -> None:
         """Write the weights and buffers as safetensors."""

@@ -1,7 +1,7 @@
 """Instances as tensors, and what a module makes of them."""
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,17 +26,20 @@ PREDICT_BATCH = 64
 
 
 class Labelled(NamedTuple):
-    """Instances as they are stored (bytes stay bytes), their codes, and perhaps a weight for each."""
+    """Instances as they are stored (bytes stay bytes), their codes or targets, perhaps a weight for each."""
 
     x: Tensor
     y: Tensor
     weight: Tensor | None
 
     @classmethod
-    def of(cls, x: Tensor, y: Codes, weight: NDArray[np.float64] | None = None) -> "Labelled":
-        """From arrays of codes and weights."""
+    def of(
+        cls, x: Tensor, y: Codes | NDArray[np.floating[Any]], weight: NDArray[np.float64] | None = None
+    ) -> "Labelled":
+        """From arrays: codes are whole numbers, and anything else is a target as it is."""
         weights = None if weight is None else torch.tensor(weight, dtype=torch.float32)
-        return cls(x, torch.tensor(y, dtype=torch.long), weights)
+        kind = torch.float32 if y.dtype.kind == "f" else torch.long
+        return cls(x, torch.tensor(y, dtype=kind), weights)
 
     def to(self, device: torch.device) -> "Labelled":
         """On another device."""

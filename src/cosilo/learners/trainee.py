@@ -4,13 +4,14 @@ Losses hand over their gradient at the outputs (`losses`); what is left is to ca
 network and to take a step. Plain dense networks do both without a graph: for them that is half of the time.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import LearnerError
+from cosilo.learners.losses import cross_entropy
 from cosilo.learners.tensors import outputs
 from cosilo.learners.training import Training
 from cosilo.learners.zoo import BodyHead
@@ -22,6 +23,14 @@ from torch.optim.adamw import adamw  # isort: skip
 from torch.optim.sgd import sgd  # isort: skip
 
 State = Mapping[str, NDArray[Any]]
+
+#: The gradient of a loss at outputs, given what they should have been and perhaps a weight for each instance;
+#: then, where several networks train together, the outputs of the others.
+Loss: TypeAlias = Callable[..., Tensor]
+#: Changes the gradients of parameters in place before a step; gets both by name, and tracks no gradients.
+Correction: TypeAlias = Callable[[Mapping[str, Tensor], Mapping[str, Tensor]], None]
+#: What happens after a step, with its number (the first is 1) and the parameters by name.
+AfterStep: TypeAlias = Callable[[int, Mapping[str, Tensor]], None]
 
 
 class Optimiser:
@@ -82,7 +91,7 @@ class Optimiser:
 
 
 class Trainee:
-    """A module with its optimiser. `pull` adds (pull/2)‖w − w₀‖² to whatever the loss is (FedProx)."""
+    """A module with its optimiser, its loss, and what a method does before and after each step."""
 
     def __init__(
         self,
@@ -91,27 +100,30 @@ class Trainee:
         n_classes: int,
         name: str,
         *,
-        pull: float = 0.0,
+        loss: Loss = cross_entropy,
+        correction: Correction | None = None,
+        after_step: AfterStep | None = None,
         state: State | None = None,
     ) -> None:
         self.module = module
-        self._n_classes = n_classes
+        self.n_classes = n_classes
         self.name = name
+        self.loss = loss
+        self._named: dict[str, Tensor] = {n: p for n, p in module.named_parameters() if p.requires_grad}
         self._parameters = [p for p in module.parameters() if p.requires_grad]
         if not self._parameters:
             raise LearnerError(f"{name}: has no parameters to train")
         self.optimiser = Optimiser(training, self._parameters, state)
-        self._pull = pull
-        self._start = [p.detach().clone() for p in self._parameters] if pull else []
-        plain = training.optimiser == "sgd" and not (training.momentum or training.weight_decay or pull)
+        self._correction, self._after_step, self._steps = correction, after_step, 0
+        plain = training.optimiser == "sgd" and not (training.momentum or training.weight_decay)
         self._layers = dense_layers(module)
-        self._at_once = plain and self._layers is not None
+        self._at_once = plain and correction is None and self._layers is not None
         self._passed: list[Tensor] = []  # what went into each layer, or the outputs with their graph
 
     def outputs(self, batch: Tensor) -> Tensor:
         """One row per instance; `step` then goes back from here."""
         if self._layers is None:
-            answer = outputs(self.module, batch, self._n_classes, self.name)
+            answer = outputs(self.module, batch, self.n_classes, self.name)
             self._passed = [answer]
             return answer.detach()
         with torch.no_grad():
@@ -125,7 +137,15 @@ class Trainee:
         """Carry the gradient at the outputs back through the network, and take a step."""
         if self._at_once:
             self._step_at_once(gradient, rate)
-            return
+        else:
+            self.optimiser.step(self._gradients(gradient), rate)
+        if self._after_step is not None:
+            self._steps += 1
+            with torch.no_grad():
+                self._after_step(self._steps, self._named)
+
+    def _gradients(self, gradient: Tensor) -> list[Tensor]:
+        """Of each parameter, corrected."""
         if self._layers is None:
             found = torch.autograd.grad(self._passed, self._parameters, [gradient], materialize_grads=True)
             pairs = zip(found, self._parameters, strict=True)
@@ -133,11 +153,12 @@ class Trainee:
             gradients = [g if g.stride() == p.stride() else torch.empty_like(p).copy_(g) for g, p in pairs]
         else:
             gradients = self._dense_gradients(gradient)
-        if self._pull:
+        if self._correction is not None:
+            if len({g.data_ptr() for g in gradients}) < len(gradients):
+                gradients = [g.clone() for g in gradients]  # that of a + b is one tensor for both
             with torch.no_grad():
-                for gradient, parameter, start in zip(gradients, self._parameters, self._start, strict=True):
-                    gradient.add_(parameter - start, alpha=self._pull)
-        self.optimiser.step(gradients, rate)
+                self._correction(dict(zip(self._named, gradients, strict=True)), self._named)
+        return gradients
 
     @torch.no_grad()
     def _dense_gradients(self, gradient: Tensor) -> list[Tensor]:

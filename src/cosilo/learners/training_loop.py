@@ -1,22 +1,17 @@
-"""The training loop of networks: tensors in, trained module out, no loader in between."""
+"""The training loop of networks: tensors in, trained modules out, no loader in between."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
 
 from cosilo.data.instances import blocks
 from cosilo.errors import LearnerError
-from cosilo.learners import losses
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, outputs, shown
 from cosilo.learners.trainee import Trainee
 from cosilo.learners.training import Training
 
 import torch  # isort: skip
-from torch import Tensor, nn  # isort: skip
+from torch import Tensor  # isort: skip
 from torch.nn.functional import cross_entropy  # isort: skip
-
-#: The gradient of a loss at outputs, given what they should have been and perhaps a weight for each instance.
-Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 def batch_sizes(n: int, batch: int) -> list[int]:
@@ -56,56 +51,61 @@ def batches(data: Labelled, batch: int, order: torch.Generator) -> Iterator[Labe
 
 
 def train(
-    module: nn.Module,
-    training: Training,
+    trainees: Sequence[Trainee],
     data: Labelled,
+    training: Training,
     held: Labelled | None = None,
     *,
-    n_classes: int,
     seed: int,
-    name: str,
-    loss: Loss = losses.cross_entropy,
-    pull: float = 0.0,
 ) -> None:
-    """Train a module in place by a training; with `held`, stop early and go back to the best weights.
+    """Train modules in place by one training, all on the same batches.
 
-    `pull` adds (pull/2)‖w − w₀‖² to the loss, where w₀ are the weights at the start (FedProx).
+    All outputs are taken before any network moves, and each loss gets those of the others too, held still.
+    With `held`, stop early by the first network's loss on that, and go back to its best epoch.
     """
-    trainee = Trainee(module, training, n_classes, name, pull=pull)
+    first, modules = trainees[0], [trainee.module for trainee in trainees]
     order = torch.Generator().manual_seed(seed % 2**63)
-    best_loss, best_epoch, best_state = math.inf, 0, module.state_dict()
+    best_loss, best_epoch, best = math.inf, 0, [module.state_dict() for module in modules]
     for epoch in range(training.epochs):
-        module.train()
+        for module in modules:
+            module.train()
         rate = training.rate(epoch)
         total = torch.zeros((), device=data.x.device)  # asked for once per epoch: asking waits for the device
         for x, y, weight in batches(data, training.batch, order):
-            gradient = loss(trainee.outputs(x), y, weight)
-            trainee.step(gradient, rate)
-            total += gradient.sum()
-        finite(total, "loss", epoch, training, name)
+            answers = [trainee.outputs(x) for trainee in trainees]
+            for place, trainee in enumerate(trainees):
+                others = answers[:place] + answers[place + 1 :]
+                gradient = trainee.loss(answers[place], y, weight, *others)
+                trainee.step(gradient, rate)
+                total += gradient.sum()
+        _finite(total, "loss", epoch, training, first.name)
         if held is not None and training.patience is not None:
-            mean = torch.tensor(_mean_loss(module, held, n_classes, name))
-            held_loss = finite(mean, "validation loss", epoch, training, name)
+            mean = torch.tensor(_mean_loss(first, held))
+            held_loss = _finite(mean, "validation loss", epoch, training, first.name)
             if held_loss < best_loss:
                 best_loss, best_epoch = held_loss, epoch
-                best_state = {key: value.detach().clone() for key, value in module.state_dict().items()}
+                best = [
+                    {key: value.detach().clone() for key, value in module.state_dict().items()}
+                    for module in modules
+                ]
             elif epoch - best_epoch >= training.patience:
                 break
     if held is not None:
-        module.load_state_dict(best_state)
+        for module, state in zip(modules, best, strict=True):
+            module.load_state_dict(state)
 
 
 @torch.no_grad()
-def _mean_loss(module: nn.Module, held: Labelled, n_classes: int, name: str) -> float:
-    module.eval()
+def _mean_loss(trainee: Trainee, held: Labelled) -> float:
+    trainee.module.eval()
     total = 0.0
     for block in blocks(len(held.x), PREDICT_BATCH):
-        answer = outputs(module, shown(held.x[block]), n_classes, name)
+        answer = outputs(trainee.module, shown(held.x[block]), trainee.n_classes, trainee.name)
         total += cross_entropy(answer, held.y[block], reduction="sum").item()
     return total / len(held.x)
 
 
-def finite(total: Tensor, what: str, epoch: int, training: Training, name: str) -> float:
+def _finite(total: Tensor, what: str, epoch: int, training: Training, name: str) -> float:
     """The number, or an error that says when training went astray."""
     loss = total.item()
     if math.isfinite(loss):

@@ -25,12 +25,16 @@ from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
     from cosilo.coordination.coordinator import Silos
+    from cosilo.learners.trainee import Correction
     from cosilo.runs.journal import Replies
     from cosilo.silo.silo import Silo
 
 
 class Averaging(Rounds):
     """Train by the training, take the mean; a subclass says for how many epochs."""
+
+    #: Whether silos keep what they trained: if not, the next step has to bring weights.
+    keeps_models: ClassVar[bool] = False
 
     #: What a silo's model weighs in the average.
     weighting: Literal["size", "equal"] = "size"
@@ -51,15 +55,18 @@ class Averaging(Rounds):
     @step(weights="weights", size="size")
     def train(self, silo: "Silo", weights: Weights, round: int, epochs: int | None = None) -> Message:
         """ClientUpdate: some epochs from the global weights."""
-        silo.network.set_weights(weights)
-        epochs = self.usual_epochs if epochs is None else epochs
-        silo.network.train(epochs=epochs, rate=self.rate(round), pull=self.pull)
+        silo.network.set_weights(weights, keep=self.keeps_models)
+        silo.network.train(
+            epochs=self.usual_epochs if epochs is None else epochs,
+            lr=silo.network.training.lr * self.rate(round),
+            correction=self.correction(),
+            keep=self.keeps_models,
+        )
         return {"weights": silo.network.weights(), "size": silo.size}
 
-    @property
-    def pull(self) -> float:
-        """How strongly training is held near the global weights: not at all."""
-        return 0.0
+    def correction(self) -> "Correction | None":
+        """What is added to the gradients of a training: nothing."""
+        return None
 
     @step()
     def judge(self, silo: "Silo", weights: Weights, stage: str) -> None:

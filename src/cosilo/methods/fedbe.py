@@ -16,7 +16,7 @@ Deviations from the paper:
   the rounds have together.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -31,6 +31,8 @@ from cosilo.methods.packing import pack, unpack
 from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
     from cosilo.silo.silo import Silo
@@ -50,6 +52,8 @@ class FedBE(FedAvg):
     needs_pool: ClassVar[bool] = True
     #: Institutions have no pool, and no model of their own that could speak about it.
     knows_institutions: ClassVar[bool] = False
+    #: A silo's own model is asked about the pool.
+    keeps_models: ClassVar[bool] = True
 
     #: How many models are drawn in a round.
     samples: Annotated[int, Field(ge=0)] = 10
@@ -116,13 +120,6 @@ class FedBE(FedAvg):
 
     # ------------------------------------------------------------------ at the silo
 
-    @step(weights="weights", size="size")
-    def train(self, silo: "Silo", weights: Weights, round: int, epochs: int | None = None) -> Message:
-        """ClientUpdate; the model stays, because it is asked about the pool."""
-        reply = super().train(silo, weights, round, epochs)
-        silo.changed = True
-        return reply
-
     @step(chances="logits", teachers="logits")
     def score(self, silo: "Silo", models: Weights | None = None) -> Message:
         """What the silo's own model and those it was given say about the pool, added up."""
@@ -142,15 +139,45 @@ class FedBE(FedAvg):
         student.set_weights(weights)
         change = {"optimiser": "sgd", "momentum": 0.9, "lr": self.distil_lr, "weight_decay": 0.0}
         change |= {"schedule": "constant", "epochs": self.distil_epochs, "batch": self.distil_batch}
-        student.distil(
+        average = RunningMean(self.average_from, self.average_every)
+        student.train(
             silo.need_pool(),
             targets,
             seed=silo.seed,
-            training=student.training.model_copy(update=change),
-            average_from=self.average_from,
-            average_every=self.average_every,
+            training=student.training.model_copy(update={**change, "patience": None}),
+            loss=soft_cross_entropy,
+            after_step=average,
         )
+        average.take_over()
         return {"weights": student.weights()}
+
+
+def soft_cross_entropy(outputs: "Tensor", targets: "Tensor", weight: "Tensor | None" = None) -> "Tensor":
+    """Of the mean cross-entropy with rows of probabilities: (p − target) / n."""
+    return (outputs.softmax(1) - targets).div_(len(outputs))
+
+
+class RunningMean:
+    """The mean of the parameters from step `first` on, every `every` steps (stochastic weight averaging)."""
+
+    def __init__(self, first: int, every: int) -> None:
+        self._first, self._every, self._counted = first, every, 0
+        self._mean: dict[str, Tensor] = {}
+        self._parameters: Mapping[str, Tensor] = {}
+
+    def __call__(self, step: int, parameters: "Mapping[str, Tensor]") -> None:
+        """After a step."""
+        if step < self._first or (step - self._first) % self._every:
+            return
+        self._counted, self._parameters = self._counted + 1, parameters
+        for name, parameter in parameters.items():
+            held = self._mean.setdefault(name, parameter.new_zeros(parameter.shape))
+            held += (parameter - held) / self._counted
+
+    def take_over(self) -> None:
+        """Put the mean where the parameters are; with too few steps for one, these stay as they are."""
+        for name, held in self._mean.items():
+            self._parameters[name].detach().copy_(held)
 
 
 def deviations(

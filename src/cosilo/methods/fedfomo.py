@@ -134,7 +134,6 @@ class FedFomo(Method):
     def start(self, silo: "Silo", weights: Weights) -> None:
         """Take them over."""
         silo.network.set_weights(weights)
-        silo.changed = True
 
     @step(weights="weights")
     def train(self, silo: "Silo", round: int) -> Message:
@@ -142,7 +141,7 @@ class FedFomo(Method):
         silo.notes["base"] = silo.network.weights()
         _, (X, y) = _parts(silo)
         lr = silo.network.training.lr * self.decay ** (round - 1)
-        silo.network.train_on((X, silo.network.codes[y]), epochs=self.epochs, lr=lr, patience=None)
+        silo.network.train((X, silo.network.codes[y]), epochs=self.epochs, lr=lr)
         return {"weights": silo.network.weights()}
 
     @step(weights="similarity")
@@ -165,7 +164,6 @@ class FedFomo(Method):
         # If nothing helps, not even its own training, the silo stays where the round began.
         helpers = [(candidates[name], share) for name, share in zip(names, weights, strict=True)]
         silo.network.set_weights(_moved(base, helpers))
-        silo.changed = True
         if stage:
             silo.take_score(stage)
         return {"weights": weights[:-1]}

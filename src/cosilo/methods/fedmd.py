@@ -41,6 +41,8 @@ from cosilo.protocol.task import Task, in_order
 from cosilo.silo.data import hold_out
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from cosilo.coordination.coordinator import Silos
     from cosilo.runs.journal import Replies
     from cosilo.silo.silo import Silo
@@ -132,7 +134,7 @@ class FedMD(Method):
         patience, held, kept = self.public_patience, np.empty(0, np.int64), np.arange(len(codes))
         if patience is not None:
             held, kept = hold_out(codes, _HELD, seed=0)  # none of a pool with few instances of each class
-        silo.network.train_on(
+        silo.network.train(
             (take(pool, kept), codes[kept]),
             (take(pool, held), codes[held]),
             optimiser="adam",
@@ -144,7 +146,7 @@ class FedMD(Method):
             batch=self.public_batch,
             patience=patience if len(held) else None,
         )
-        silo.network.train_on_own(
+        silo.network.train(
             epochs=self.private_epochs, batch=self.private_batch, patience=self.private_patience
         )
         silo.take_score("round 0")
@@ -158,12 +160,22 @@ class FedMD(Method):
     def digest(self, silo: "Silo", draw: int, targets: NDArray[Any]) -> None:
         """Approach the consensus on the same part."""
         part = self._part(silo, draw)
-        silo.network.imitate(part, targets, epochs=self.digest_epochs, batch=self.digest_batch)
+        wanted = len(part), silo.network.outputs
+        if targets.shape != wanted:
+            raise DataError(
+                f"silo {silo.name!r}: got targets of shape {targets.shape}; wants {wanted}: "
+                "a row for each instance, a column for each output"
+            )
+        if not np.isfinite(targets).all():
+            raise DataError(f"silo {silo.name!r}: got targets that are not finite numbers")
+        silo.network.train(
+            (part, targets), epochs=self.digest_epochs, batch=self.digest_batch, loss=mean_absolute_error
+        )
 
     @step()
     def revisit(self, silo: "Silo", stage: str = "") -> None:
         """Go on with private data; without a stage the model is not judged."""
-        silo.network.train_on_own(epochs=self.revisit_epochs, batch=self.revisit_batch)
+        silo.network.train(epochs=self.revisit_epochs, batch=self.revisit_batch)
         if stage:
             silo.take_score(stage)
 
@@ -185,6 +197,13 @@ class FedMD(Method):
             )
         if self.private_patience is not None:
             silo.data.validation()
+
+
+def mean_absolute_error(outputs: "Tensor", targets: "Tensor", weight: "Tensor | None" = None) -> "Tensor":
+    """Of the mean of |z − target| over instances and outputs: its sign, divided by their number."""
+    error = outputs - targets
+    # To torch the sign of NaN is 0, which would hide a network that went astray.
+    return error.sign().add_(error, alpha=0).div_(outputs.numel())
 
 
 def _is_bytes(X: Instances) -> bool:

@@ -5,25 +5,43 @@ T. Li et al., "Federated Optimization in Heterogeneous Networks" (2020).
 Deviations from the paper: every silo does the same number of epochs; the inexactness γ is not measured.
 """
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
 from cosilo.methods.fedavg import FedAvg
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cosilo.learners.trainee import Correction
+
 
 class FedProx(FedAvg):
-    """FedAvg with (μ/2)‖w − w_t‖² added to every silo's loss; the gradient of that is μ(w − w_t).
+    """FedAvg with (μ/2)‖w − w_t‖² added to every silo's loss.
 
-    >>> FedProx(mu=0.1).pull
-    0.1
+    >>> FedProx().mu
+    0.01
     """
 
     name: ClassVar[str] = "fedprox"
 
     mu: Annotated[float, Field(ge=0)] = 0.01
 
-    @property
-    def pull(self) -> float:
-        """μ."""
-        return self.mu
+    def correction(self) -> "Correction | None":
+        """The proximal term; with μ = 0 there is none."""
+        return proximal(self.mu) if self.mu else None
+
+
+def proximal(mu: float) -> "Correction":
+    """Adds the gradient of (μ/2)‖w − w_t‖², which is μ(w − w_t); w_t is where the training starts."""
+    start: dict[str, Tensor] = {}
+
+    def correction(gradients: "Mapping[str, Tensor]", parameters: "Mapping[str, Tensor]") -> None:
+        if not start:
+            start.update({name: parameter.clone() for name, parameter in parameters.items()})
+        for name, gradient in gradients.items():
+            gradient.add_(parameters[name] - start[name], alpha=mu)
+
+    return correction

@@ -34,8 +34,11 @@ from cosilo.methods.rounds import Rounds
 from cosilo.protocol.message import Message
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from cosilo.coordination.coordinator import Silos
     from cosilo.learners.network import Network
+    from cosilo.learners.trainee import Loss
     from cosilo.runs.journal import Replies
     from cosilo.silo.silo import Silo
 
@@ -118,13 +121,13 @@ class FML(Rounds):
     def train(self, silo: "Silo", weights: Weights, round: int) -> Message:
         """ClientUpdate: fork, some epochs of mutual learning, push."""
         meme = self._fork(silo, weights)
-        silo.network.learn_with(
-            meme,
+        before: Any = silo.notes.get("optimiser")
+        silo.notes["optimiser"] = silo.network.train(
             epochs=self.epochs,
-            rate=self.rate(round),
-            alpha=self.now("alpha", round),
-            beta=self.now("beta", round),
-            temperature=self.temperature,
+            lr=silo.network.training.lr * self.rate(round),
+            loss=mutual(self.now("alpha", round), self.temperature),
+            peers=[(meme, mutual(self.now("beta", round), self.temperature))],
+            state=before,
         )
         shared, kept = self._split(silo, meme.weights())
         if kept:
@@ -159,3 +162,23 @@ class FML(Rounds):
             )
         shared = {name: array for name, array in weights.items() if name.startswith("body.")}
         return shared, {name: array for name, array in weights.items() if name not in shared}
+
+
+def mutual(share: float, temperature: float = 1.0) -> "Loss":
+    """Eq. 5: share·CE + (1 − share)·KL(p_peer ‖ p), as its gradient at the outputs.
+
+    The local network has α for its share and the meme for its peer, the meme has β and the local network.
+    """
+    from cosilo.learners.losses import cross_entropy
+
+    def loss(outputs: "Tensor", codes: "Tensor", weight: "Tensor | None", peer: "Tensor") -> "Tensor":
+        from_peer = divergence(outputs, peer, temperature)
+        return share * cross_entropy(outputs, codes, weight) + (1 - share) * from_peer
+
+    return loss
+
+
+def divergence(outputs: "Tensor", peer: "Tensor", temperature: float = 1.0) -> "Tensor":
+    """Of KL(p_peer ‖ p), both softened by a temperature T and the peer held still: (p − p_peer) / (T·n)."""
+    own, theirs = (logits.div(temperature).softmax(1) for logits in (outputs, peer))
+    return (own - theirs).div_(temperature * len(outputs))

@@ -17,7 +17,7 @@ from cosilo.protocol.participant import Participant
 from cosilo.protocol.task import Task, class_names, in_order
 from cosilo.silo import predicting
 from cosilo.silo.data import Examples, PrivateData, Test, joined
-from cosilo.silo.network import SharedNetwork
+from cosilo.silo.network import NetworkView
 from cosilo.silo.target import Target, TargetLabels, wanted_classes
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ class Silo(Participant):
             raise ConfigError(f"{self._where}: got pool_labels but no pool; wants both, or no labels")
 
     @property
-    def network(self) -> SharedNetwork:
-        """The learner as a network that is trained with others."""
-        return SharedNetwork(self)
+    def network(self) -> NetworkView:
+        """The learner as a network, for methods that share networks."""
+        return NetworkView(self)
 
     def __repr__(self) -> str:
         classes = ", ".join(self.task.classes)

@@ -216,11 +216,11 @@ def test_downsized_models_still_predict_and_their_error_is_told(tmp_path):
 class Doomed(Network):
     left = 99
 
-    def fit(self, *args, **options):
+    def train(self, *args, **options):
         type(self).left -= 1
         if type(self).left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().fit(*args, **options)
+        return super().train(*args, **options)
 
 
 def test_killed_it_ends_with_the_same_models_and_labels(tmp_path, killed):

@@ -50,8 +50,7 @@ class Reciprocal:
         network = self._with(start)
         X, y = silo.data.own
         training = network.training.model_copy(update={"epochs": epochs, "patience": None})
-        options: Any = {"n_classes": self._network.outputs, "seed": silo.seed, "training": training}
-        network.fit(X, self._network.codes[y], warm=True, **options)
+        network.train(X, self._network.codes[y], seed=silo.seed, training=training)
         silo.notes["before"], silo.notes["reciprocal"] = dict(start), network.weights()
         silo.changed = True
 
@@ -135,4 +134,4 @@ class Reciprocal:
         pseudo: Any = self._silo.notes.get("pseudo")
         if pseudo is not None:
             X, y = join(X, self._target.unlabelled), np.concatenate([y, pseudo])
-        self._network.train_on((X, self._network.codes[y]), epochs=epochs, patience=None)
+        self._network.train((X, self._network.codes[y]), epochs=epochs)
