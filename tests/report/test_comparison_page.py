@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cosilo.comparison.compare import Comparison, Failed
+from cosilo.cli.results import comparison_table
+from cosilo.comparison.compare import Comparison, FailedCell
 from cosilo.comparison.plan import Plan
 from cosilo.config.build import Source
 from cosilo.config.reproduces import Reproduces
@@ -21,7 +22,6 @@ from cosilo.report.comparison_verdict import notes, verdict
 from cosilo.report.line_ends import apart
 from cosilo.report.over_time import over_time
 from cosilo.report.summary import summarise
-from cosilo.report.terminal import table
 from cosilo.report.time_to_accuracy import Soon, soon
 from cosilo.reproduce.measures import measure
 
@@ -59,7 +59,7 @@ def comparison(make, tmp_path):
         for name, results in methods.items():
             for seed, one in enumerate(results, start=first):
                 if isinstance(one, str):
-                    failures[name, seed] = Failed(one, one)
+                    failures[name, seed] = FailedCell(one, one)
                     continue
                 method = {"use": name} | ({} if name == "local" else {"rounds": len(one["scores"]) - 1})
                 method |= (compare or {}).get(name, {})
@@ -324,7 +324,7 @@ def test_one_seed_has_no_spread_and_one_round_no_curve(comparison, reader_of):
 def test_the_table_of_a_terminal(full, comparison):
     def shown(made):
         screen = io.StringIO()
-        Console(width=150, file=screen).print(table(summarise(made)))
+        Console(width=150, file=screen).print(comparison_table(summarise(made)))
         return screen.getvalue()
 
     fedavg, fedprox, failed, local = [line for line in shown(full).splitlines() if line.startswith("│")]
@@ -350,7 +350,7 @@ def test_without_local_training_there_are_accuracies_only(comparison, reader_of)
     assert "Local" not in reader.cells
     assert "rounds" in reader.ids
     screen = io.StringIO()
-    Console(width=150, file=screen).print(table(summarise(made)))
+    Console(width=150, file=screen).print(comparison_table(summarise(made)))
     assert "relative" not in screen.getvalue()
     assert "70.0% ± 7.1" in screen.getvalue()
 
@@ -375,7 +375,7 @@ def test_labelling_is_a_column_where_there_is_some(comparison, reader_of):
     assert "Labelling accuracy" in text
     assert "Simulated" not in text
     screen = io.StringIO()
-    Console(width=150, file=screen).print(table(summarise(made)))
+    Console(width=150, file=screen).print(comparison_table(summarise(made)))
     assert "70.0% ± 14.1" in screen.getvalue()
     assert "abelling" not in reader_of(render(comparison(cofed=even(0.7)))).cells
 

@@ -7,35 +7,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
-from cosilo.config.reproduces import SIZES, Size
+from cosilo.cli.printing import new_table, say, show, tell
 from cosilo.errors import ConfigError, CosiloError, RunError
-from cosilo.reproduce.library import Reproduction, find, reproductions
-from cosilo.reproduce.outcome import Record, read_record
-from cosilo.reproduce.paper_verdict import judge_claim, judge_number
-from cosilo.reproduce.results_page import write_page
-from cosilo.reproduce.run_cases import RECORD, place, reproduce
-from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
 
-out = Console()
-err = Console(stderr=True)
+if TYPE_CHECKING:
+    from rich.table import Table
 
+    from cosilo.reproduce.library import Reproduction
+    from cosilo.reproduce.outcome import Record
 
-def add_command(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(name="reproduce")(_command)
+Size = Literal["laptop", "paper"]
 
 
-def _command(
+def _names(incomplete: str) -> list[str]:
+    """For the shell: what there is to reproduce."""
+    from cosilo.reproduce.library import reproductions
+
+    return [name for name in reproductions() if name.startswith(incomplete)]
+
+
+def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="What to reproduce: a name of --list, or a recipe with [reproduces]."
+            metavar="NAME",
+            help=r"What to reproduce: a name of --list, or a recipe with \[reproduces].",
+            autocompletion=_names,
         ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Show what there is, and the last verdicts.")] = False,
@@ -56,8 +57,10 @@ def _command(
     ] = None,
 ) -> None:
     """Run a table or figure of a paper; ends with the paper's number, ours, and a verdict."""
+    from cosilo.reproduce.library import find, reproductions
+
     if list_:
-        out.print(listed(folder))
+        show(_listed(folder))
         return
     chosen = list(reproductions().values()) if all_ else [find(name) for name in names or []]
     if not chosen and page is None:
@@ -70,25 +73,25 @@ def _command(
 
 
 def _reproduce_each(
-    chosen: list[Reproduction], size: Size, seeds: int, folder: Path, hours: float | None
+    chosen: "list[Reproduction]", size: Size, seeds: int, folder: Path, hours: float | None
 ) -> list[str]:
+    from cosilo.reproduce.run_cases import reproduce as run
+
     failed = []
     try:
         with _at_most(hours) as over:
             for one in chosen:
                 try:
-                    found = reproduce(one, size, seeds, folder, lambda line: err.print(line, highlight=False))
+                    found = run(one, size, seeds, folder, tell)
                 except CosiloError as error:
                     if len(chosen) == 1:
                         raise
                     failed += [f"{one.name}: {line}" for line in str(error).splitlines()]
                     continue
-                show(one, found)
+                _show_record(one, found)
     except KeyboardInterrupt:
         what = f"{hours:g} hours are over" if over.is_set() else "stopped"
-        err.print(
-            f"\n{what}; completed steps are kept, and the same command goes on with them", soft_wrap=True
-        )
+        tell(f"\n{what}; completed steps are kept, and the same command goes on with them")
         raise typer.Exit(0 if over.is_set() else 130) from None
     return failed
 
@@ -114,14 +117,18 @@ def _at_most(hours: float | None) -> Iterator[threading.Event]:
         signal.signal(signal.SIGALRM, before)
 
 
-def show(one: Reproduction, record: Record) -> None:
+def _show_record(one: "Reproduction", record: "Record") -> None:
     """The paper's numbers, ours, and the verdicts."""
+    from cosilo.reproduce.paper_verdict import judge_claim, judge_number
+    from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
+
     about = one.about
-    table = Table(
-        Column(""),
-        Column("paper", justify="right"),
-        Column("ours", justify="right"),
+    table = new_table(
+        "",
+        "paper",
+        "ours",
         "verdict",
+        right=("paper", "ours"),
         title=f"{about.paper}, {about.what}: {about.shows} ({record.size} size, {record.scale})",
     )
     for number in about.number:
@@ -131,24 +138,22 @@ def show(one: Reproduction, record: Record) -> None:
             number.text, paper, shown_average(number, found.average), verdict_of(number, record.values)
         )
     if about.number:
-        out.print(table)
+        show(table)
     for claim in about.claim:
         held = judge_claim(claim, record.values)
-        out.print(
-            f"{claim.text}: {'no result' if held is None else held.text}", highlight=False, soft_wrap=True
-        )
-    out.print(f"{overall(about, record.values)}; {record.minutes:.1f} minutes at work", highlight=False)
+        say(f"{claim.text}: {'no result' if held is None else held.text}")
+    say(f"{overall(about, record.values)}; {record.minutes:.1f} minutes at work")
 
 
-def listed(folder: Path) -> Table:
+def _listed(folder: Path) -> "Table":
     """All reproductions in both sizes, with their last verdicts in a folder."""
-    table = Table(
-        Column("name", no_wrap=True),
-        "reproduces",
-        Column("size"),
-        Column("minutes", justify="right"),
-        "last verdict",
-    )
+    from cosilo.config.reproduces import SIZES
+    from cosilo.reproduce.library import reproductions
+    from cosilo.reproduce.outcome import read_record
+    from cosilo.reproduce.run_cases import RECORD, place
+    from cosilo.reproduce.sentences import overall
+
+    table = new_table("name", "reproduces", "size", "minutes", "last verdict", right=("minutes",))
     for name, one in reproductions().items():
         about = one.about
         for size in SIZES:
@@ -161,6 +166,11 @@ def listed(folder: Path) -> Table:
 
 
 def _page(path: Path, folder: Path) -> None:
+    from cosilo.reproduce.library import reproductions
+    from cosilo.reproduce.outcome import read_record
+    from cosilo.reproduce.results_page import write_page
+    from cosilo.reproduce.run_cases import RECORD
+
     if path.suffix != ".md":
         raise ConfigError(f"--page {path}: wants a .md file")
     beside = path.with_suffix("")
@@ -168,6 +178,6 @@ def _page(path: Path, folder: Path) -> None:
     for found in sorted(folder.glob(f"*/{RECORD}")):  # the newest records join those that are there
         shutil.copyfile(found, beside / read_record(found).file)
     missing = write_page(path, reproductions())
-    out.print(f"page: {path}", soft_wrap=True)
+    say(f"page: {path}")
     if missing:
-        out.print(f"without a record: {', '.join(missing)}", soft_wrap=True)
+        say(f"without a record: {', '.join(missing)}")

@@ -25,7 +25,7 @@ from cosilo.text import listing
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedCell:
     """A run without a result: `text` is safe to hand on, `story` is for whoever runs the comparison."""
 
     text: str
@@ -39,7 +39,7 @@ class Comparison:
     folder: Path
     plan: Plan
     runs: Mapping[Cell, Run]
-    failures: Mapping[Cell, Failed]
+    failures: Mapping[Cell, FailedCell]
 
 
 def compare(
@@ -68,7 +68,7 @@ def compare(
     ['silo-1', 'silo-2']
     """
     place = default_folder(values, source) if folder is None else Path(folder)
-    return carry_out(plan_for(values, source, methods, seeds, place), place, tell)
+    return run_plan(plan_for(values, source, methods, seeds, place), place, tell)
 
 
 def default_folder(values: Mapping[str, Any], source: Source) -> Path:
@@ -84,7 +84,7 @@ def plan_for(
     return grown(folder, read_plan(folder), plan) if has_plan(folder) else plan
 
 
-def carry_out(plan: Plan, folder: Path, tell: Callable[[str], None] = lambda line: None) -> Comparison:
+def run_plan(plan: Plan, folder: Path, tell: Callable[[str], None] = lambda line: None) -> Comparison:
     """Check all of a plan, then run what is not finished."""
     own = {".lock", "comparison.json.part"}  # what a crash may have left
     if not has_plan(folder) and folder.exists() and any(e.name not in own for e in folder.iterdir()):
@@ -105,7 +105,7 @@ def opened(folder: Path) -> Comparison:
             runs[cell] = Run(path)
         else:
             text = _reason(path) or "it is not finished; `cosilo resume` goes on with it"
-            failures[cell] = Failed(text, text)
+            failures[cell] = FailedCell(text, text)
     return Comparison(folder, plan, runs, failures)
 
 
@@ -170,7 +170,7 @@ def _run(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Comparison:
                 plan.federation(cell, members[seed]).run(path)
             runs[cell] = Run(path)
         except CosiloError as error:
-            failures[cell] = Failed(_reason(path) or str(error), str(error))
+            failures[cell] = FailedCell(_reason(path) or str(error), str(error))
     return Comparison(folder, plan, runs, failures)
 
 

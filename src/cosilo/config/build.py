@@ -1,17 +1,20 @@
-"""From settings to a federation: reads the data, imports the learners, makes the silos."""
+"""From settings to a federation: reads the data, imports the learners, makes the silos.
+
+What that takes is imported when the settings are right: a misspelt key is told at once.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cosilo import data
 from cosilo.config.resolve import find_kind, find_method, imported, make_learner
 from cosilo.config.settings import Settings, validate
-from cosilo.config.silos import make_pool, make_silos
-from cosilo.config.simulation import simulate
 from cosilo.config.source import Source, look_beside, read_recipe
-from cosilo.coordination.institution import Institution
-from cosilo.federation.federation import Federation
-from cosilo.silo.silo import Silo
+
+if TYPE_CHECKING:
+    from cosilo.coordination.institution import Institution
+    from cosilo.data import Table
+    from cosilo.federation.federation import Federation
+    from cosilo.silo.silo import Silo
 
 __all__ = [
     "Members",
@@ -27,14 +30,16 @@ __all__ = [
 ]
 
 #: The silos of a recipe, and the federation's pool, with its labels if it is labelled.
-Members = tuple[Sequence[Silo | Institution], data.Table | None]
+Members: TypeAlias = "tuple[Sequence[Silo | Institution], Table | None]"
 
 
-def federation(values: Mapping[str, Any], source: Source, members: Members | None = None) -> Federation:
+def federation(values: Mapping[str, Any], source: Source, members: "Members | None" = None) -> "Federation":
     """The federation that the values of a recipe describe; `members` if they were made before."""
     settings = validate(values, source.name)
     look_beside(source)
     method = find_method(settings.method, source.name)
+    from cosilo.federation.federation import Federation
+
     silos, pool = members or make_members(settings, source)
     return Federation(
         silos,
@@ -52,7 +57,10 @@ def federation(values: Mapping[str, Any], source: Source, members: Members | Non
 
 def make_members(settings: Settings, source: Source) -> Members:
     """Read the data: the silos, and the pool if the recipe has one. They do not depend on the method."""
-    rest: data.Table | None = None
+    from cosilo.config.silos import make_pool, make_silos
+    from cosilo.config.simulation import simulate
+
+    rest: Table | None = None
     silos: Sequence[Silo | Institution]
     if settings.simulation is not None:
         silos, rest = simulate(settings.simulation, settings.seed, source)

@@ -2,20 +2,20 @@
 
 import importlib
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from cosilo.config.settings import LearnerSettings, MethodSettings, explain
-from cosilo.data.instances import Instances, form
 from cosilo.errors import ConfigError, LearnerError
-from cosilo.learners.encoding import encoded
-from cosilo.methods import METHODS
-from cosilo.methods.base import Method
 from cosilo.text import guess, listing
 
+if TYPE_CHECKING:
+    from cosilo.data.instances import Instances
+    from cosilo.methods.base import Method
 
-def find_method(settings: MethodSettings, source: str = "method") -> Method:
+
+def find_method(settings: MethodSettings, source: str = "method") -> "Method":
     """A method by name, or one's own by import path, with its parameters checked."""
     kind = find_kind(settings.use, f"{source}: method.use")
     try:
@@ -24,8 +24,10 @@ def find_method(settings: MethodSettings, source: str = "method") -> Method:
         raise ConfigError(explain(error, source, kind, "method")) from None
 
 
-def find_kind(use: str, where: str) -> type[Method]:
+def find_kind(use: str, where: str) -> "type[Method]":
     """What kind of method a name or an import path means; `where` names the key in errors."""
+    from cosilo.methods import METHODS, Method
+
     kind: Any = METHODS.get(use)
     if kind is None and "." not in use:
         raise ConfigError(
@@ -53,7 +55,7 @@ def imported(path: str, where: str) -> Any:
     return getattr(module, attribute)
 
 
-def make_learner(settings: LearnerSettings, X: Instances, where: str) -> Any:
+def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
     """The learner that settings describe, ready to read instances like X."""
     if "." not in settings.use:  # a network of the zoo
         from cosilo.learners import zoo
@@ -62,6 +64,8 @@ def make_learner(settings: LearnerSettings, X: Instances, where: str) -> Any:
             return _network(zoo.find(settings.use), settings, X, where)
         except LearnerError as error:
             raise ConfigError(f"{where}.use: {error}, or an import path such as sklearn.svm.SVC") from None
+    from cosilo.learners.encoding import encoded
+
     thing = imported(settings.use, f"{where}.use")
     if settings.training is not None or _is_module(thing):
         return _network(thing, settings, X, where)
@@ -77,7 +81,7 @@ def _is_module(thing: Any) -> bool:
     )
 
 
-def _network(build: Any, settings: LearnerSettings, X: Instances, where: str) -> Any:
+def _network(build: Any, settings: LearnerSettings, X: "Instances", where: str) -> Any:
     from cosilo.learners.network import Network
     from cosilo.learners.training import Training
 
@@ -103,5 +107,7 @@ def _network(build: Any, settings: LearnerSettings, X: Instances, where: str) ->
     return Network(module, trainings["training"] or Training(), trainings["update"], tokens=tokens)
 
 
-def _is_text(X: Instances) -> bool:
+def _is_text(X: "Instances") -> bool:
+    from cosilo.data.instances import form
+
     return form(X) == "text"

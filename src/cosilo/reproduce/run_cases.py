@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import cosilo
-from cosilo.comparison.compare import Comparison, carry_out, check
+from cosilo.comparison.compare import Comparison, check, run_plan
 from cosilo.comparison.plan import Plan
 from cosilo.config.reproduces import Size
 from cosilo.errors import ConfigError, CosiloError, RunError
@@ -38,7 +38,7 @@ def reproduce(
     found: dict[str, Comparison] = {}
     for case, plan in plans.items():
         before = f"{one.name}, {case}: " if len(plans) > 1 else f"{one.name}: "
-        found[case] = carry_out(plan, folder / case, lambda line, before=before: tell(before + line))  # type: ignore[misc]
+        found[case] = run_plan(plan, folder / case, lambda line, before=before: tell(before + line))  # type: ignore[misc]
     failed = [
         f"{case}, {cell[0]}, seed {cell[1]}: {failure.story}"
         for case, comparison in found.items()

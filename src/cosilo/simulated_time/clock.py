@@ -8,15 +8,17 @@ and 23 to 25 of DoFed-SPP. Nothing here knows a method, or needs to be known whi
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cosilo.errors import ConfigError, DataError
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:  # a recipe has a clock, and what is wrong with a recipe is told without numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -40,6 +42,7 @@ class Link(BaseModel):
     of an ask wait for each other (Σ m/r; eq. 24: K messages of m bytes take K·m/r); where not, each silo has
     such a link and the slowest counts (eq. 9). `latency` is added once an ask; what is empty takes no time.
 
+    >>> import numpy as np
     >>> Link(rate=(2e6, 10e6)).rates(np.random.default_rng(0), 2).round()
     array([7095693., 4158294.])
     """
@@ -73,7 +76,7 @@ class Link(BaseModel):
         fixed = capacity(*(value for value in channel if value is not None)) / 8  # all four: validated
         return fixed, fixed
 
-    def rates(self, rng: np.random.Generator, count: int) -> Floats:
+    def rates(self, rng: "np.random.Generator", count: int) -> "Floats":
         """Bytes per second of so many messages."""
         return rng.uniform(*self._range(), count)
 
@@ -90,12 +93,15 @@ class Link(BaseModel):
         slowness = math.log(high / low) / (high - low) if high > low * (1 + 1e-9) else 1 / low
         return size * slowness
 
-    def seconds(self, sizes: Sequence[float] | Floats, rng: np.random.Generator) -> float:
+    def seconds(self, sizes: "Sequence[float] | Floats", rng: "np.random.Generator") -> float:
         """Until all messages of one ask, so many bytes each, are across (eq. 24 if shared, else eq. 9).
 
+        >>> import numpy as np
         >>> Link(rate=10.0, latency=0.5).seconds([20.0, 30.0], np.random.default_rng(0))
         5.5
         """
+        import numpy as np
+
         array = np.asarray(sizes, dtype=np.float64)
         each = array / self.rates(rng, len(array))
         if not array.any():
@@ -212,6 +218,8 @@ def _phases(
     ask: Mapping[str, Any], clock: Clock, seed: int, sent: Mapping[int, Mapping[str, float]]
 ) -> tuple[float, float, float]:
     """Seconds of download, computation and upload; silos in the order they were asked."""
+    import numpy as np
+
     number, arrivals = ask["number"], ask["arrivals"]
     download = compute = 0.0
     if clock.down is not None:
@@ -247,13 +255,15 @@ def judged(moments: Iterable[Moment], stages: Sequence[str]) -> dict[str, float]
     return dict(zip(stages, ends, strict=True)) if len(ends) == len(stages) else {}
 
 
-def share_of_budget(moments: Iterable[Moment], budget: float) -> Floats:
+def share_of_budget(moments: Iterable[Moment], budget: float) -> "Floats":
     """What share of a time budget T was spent when each ask was completed; above 1 it was too late.
 
     >>> moments = [Moment(1, "train", 0.0, 2.0, 4.0, 6.0), Moment(2, "train", 0.0, 2.0, 4.0, 12.0)]
     >>> share_of_budget(moments, 8.0)
     array([0.75, 1.5 ])
     """
+    import numpy as np
+
     if not 0 < budget < math.inf:
         raise ConfigError(f"the budget is {budget} s; wants a finite number above 0")
     return np.array([moment.at for moment in moments], dtype=np.float64) / budget

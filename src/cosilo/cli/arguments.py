@@ -1,0 +1,13 @@
+"""Arguments and options that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe: method.alpha=0.5."),
+]
+RecipeFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A recipe.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or that of a comparison.")]

@@ -1,0 +1,50 @@
+"""The commands that only look: the methods, the runs, the report of one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosilo.cli.arguments import RunFolder
+from cosilo.cli.printing import new_table, say, show
+
+
+def methods() -> None:
+    """List the methods: what a silo has to share, and their parameters."""
+    from cosilo.methods import METHODS
+
+    table = new_table("method", "a silo has to share", "parameters (default)")
+    for name, kind in METHODS.items():
+        needs = [f"{need} ({why})" for need, why in kind().needs().items()]
+        fields = [f"{key} = {field.default!r}" for key, field in kind.model_fields.items()]
+        table.add_row(name, "\n".join(needs) or "nothing", "\n".join(fields) or "none")
+    show(table)
+
+
+def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] = Path("runs")) -> None:
+    """List runs with their status and mean relative accuracy."""
+    from cosilo.runs.run import runs_in
+
+    found = runs_in(parent)
+    if not found:
+        say(f"no runs in {parent}/")
+        return
+    table = new_table("run", "method", "silos", "seed", "status", "relative accuracy", "created")
+    for one in found:
+        relative = one.relative() if one.status == "finished" else {}
+        mean = f"{sum(relative.values()) / len(relative):.3f}" if relative else ""
+        about = one.about
+        counts = str(len(about["silos"])), str(about["seed"])
+        table.add_row(str(one.folder), one.method, *counts, one.status, mean, about["created"])
+    show(table)
+
+
+def report(folder: RunFolder) -> None:
+    """Write the report of a finished run, or of a comparison as far as it is, again."""
+    from cosilo.comparison.compare import opened
+    from cosilo.comparison.plan import has_plan
+    from cosilo.report import write_comparison, write_report
+    from cosilo.runs.run import Run
+
+    path = write_comparison(opened(folder)) if has_plan(folder) else write_report(Run(folder))
+    say(f"report: {path}")

@@ -1,0 +1,41 @@
+"""What commands print: lines and tables. Names of silos, classes and files are printed as they are."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+
+def say(line: "str | Text") -> None:
+    """Print a line of the result; nothing breaks it, so that paths and commands can be copied."""
+    _console().print(line, soft_wrap=True)
+
+
+def show(thing: "str | Table") -> None:
+    """Print a table, or prose that is broken between words."""
+    _console().print(thing)
+
+
+def tell(line: str, style: str = "") -> None:
+    """Print a line for whoever waits, on stderr."""
+    _console(stderr=True).print(line, style=style, soft_wrap=True)
+
+
+def new_table(*columns: str, right: Collection[str] = (), title: str | None = None) -> "Table":
+    """A table with these columns, some of them aligned to the right; what is too wide is folded, not cut."""
+    from rich.table import Table
+
+    table = Table(title=title)
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+def _console(stderr: bool = False) -> "Console":
+    """Made for each print: what it prints to, and how wide that is, may have changed since the last."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)

@@ -1,0 +1,100 @@
+"""What a finished run and a comparison look like in a terminal."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from cosilo.cli.printing import new_table, say, show
+from cosilo.comparison.compare import Comparison
+from cosilo.report import write_comparison, write_report
+from cosilo.report.averages import Average
+from cosilo.report.phrases import percent, seconds, size
+from cosilo.report.summary import Row, Summary, summarise
+from cosilo.report.time_to_accuracy import soon
+from cosilo.runs.run import Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def show_run(run: Run) -> None:
+    """The table of a finished run, and where its report is."""
+    show(run_table(run))
+    for failure in run.result["failures"]:
+        say(Text(failure["text"], style="yellow"))
+    relative = run.relative()
+    if relative:
+        mean = f"{sum(relative.values()) / len(relative):.3f}"
+        say(Text.assemble("mean relative accuracy (federated / local): ", (mean, "bold")))
+    say(f"run:    {run.folder}")
+    say(f"report: {write_report(run)}")
+
+
+def run_table(run: Run) -> "Table":
+    """One row for each silo."""
+    local, federated, relative = run.scores("local"), run.scores("federated"), run.relative()
+    tasks = run.result["tasks"]
+    failed = {failure["silo"] for failure in run.result["failures"]}
+    alone = "local" in run.result["scores"]  # a method may leave local training out
+    columns = ("local", "federated", "relative") if alone else ("federated",)
+    table = new_table("silo", "task", *columns, "left the silo", title=run.method)
+    for name in run.about["silos"]:
+        cells = [_score(federated.get(name), name in failed)]
+        if alone:
+            cells = [_score(local.get(name), name in failed), *cells, _gain(relative.get(name))]
+        table.add_row(name, _brief(tasks.get(name, [])), *cells, f"{run.left(name):,} B")
+    return table
+
+
+def _brief(classes: list[str]) -> str:
+    names = " ".join(classes)
+    return names if len(names) <= 24 else f"{len(classes)} classes"
+
+
+def _score(accuracy: float | None, failed: bool) -> Text:
+    if accuracy is None:
+        return Text("failed" if failed else "not shared")
+    return Text(f"{accuracy:.1%}")
+
+
+def _gain(relative: float | None) -> Text:
+    if relative is None:
+        return Text()
+    return Text(f"{relative:.3f}", style="green" if relative > 1 else "red" if relative < 1 else "")
+
+
+def show_comparison(found: Comparison) -> None:
+    """The table of a comparison, and where its report is."""
+    show(comparison_table(summarise(found)))
+    say(f"comparison: {found.folder}")
+    say(f"report:     {write_comparison(found)}")
+
+
+def comparison_table(summary: Summary) -> "Table":
+    """One row for each method; columns that no method has anything for are left out, but accuracy."""
+    columns: dict[str, Callable[[Row], str | None]] = {
+        "federated\naccuracy": lambda row: row.accuracy.percent if row.accuracy else None,
+        "relative\naccuracy": lambda row: row.relative.ratio if row.relative else None,
+        "labelling\naccuracy": lambda row: row.labelling.percent if row.labelling else None,
+        "joint\naccuracy": lambda row: row.joint.percent if row.joint else None,
+        "left\na silo": lambda row: size(row.left.mean) if row.left else None,
+        "time of\na run": lambda row: seconds(row.seconds.mean) if row.seconds else None,
+    }
+    goal = soon(summary)
+    if goal:
+        of, to = goal.of, percent(goal.accuracy)
+        columns[f"rounds to\n{to}"] = lambda row: _short(of(row.name).rounds)
+        columns[f"seconds to\n{to}"] = lambda row: _short(of(row.name).seconds)
+    cells = {name: [cell(row) for row in summary.rows] for name, cell in columns.items()}
+    shown = {name: cells[name] for name in cells if any(cells[name]) or name.startswith("federated")}
+    table = new_table("method", *shown, right=shown)
+    for place, row in enumerate(summary.rows):
+        table.add_row(row.name, *[column[place] or "–" for column in shown.values()])
+        for seed in row.failed:
+            table.add_row(Text(f"  seed {seed} failed", style="red"))
+    return table
+
+
+def _short(value: Average | None) -> str | None:
+    return None if value is None else value.text("{:,.1f}".format)

@@ -1,0 +1,148 @@
+"""The commands that run a recipe here: demo, run, compare; and resume, which goes on with what they began."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cosilo.cli.arguments import RecipeFile, RunFolder, Sets
+from cosilo.cli.checking import refuse_party
+from cosilo.cli.printing import say, show, tell
+from cosilo.errors import RunError
+
+if TYPE_CHECKING:
+    from cosilo.comparison.plan import Plan
+    from cosilo.config.source import Source
+
+Engine = Literal["local", "flare"]
+
+
+def _method_names(incomplete: str) -> list[str]:
+    """For the shell: the methods that may come next in a list with commas."""
+    from cosilo.methods import METHODS
+
+    before, comma, start = incomplete.rpartition(",")
+    taken = before.split(",")
+    return [f"{before}{comma}{name}" for name in METHODS if name.startswith(start) and name not in taken]
+
+
+def demo(
+    seed: Annotated[int, typer.Option(help="Another seed, another split of the digits.")] = 0,
+    folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
+) -> None:
+    """Eight silos with eight different models and tasks learn from each other; takes seconds."""
+    from cosilo.config import settings
+    from cosilo.config.source import Source
+    from cosilo.recipes import RECIPES
+
+    values = settings.read(RECIPES / "demo.toml", [f"seed={seed}"])
+    show(
+        "Eight silos, each with its own kind of classifier, its own classes and a few handwritten digits, "
+        "label one public pool. Those labels are all that the others learn from; the vote comes back.\n"
+    )
+    _run(values, Source("demo.toml", Path.cwd()), folder)
+
+
+def run(
+    file: RecipeFile,
+    set_: Sets = None,
+    folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Where: here, or on the simulator of NVIDIA FLARE.")
+    ] = "local",
+) -> None:
+    """Run a recipe; ends with a table and a report."""
+    from cosilo.config import settings
+    from cosilo.config.source import Source
+
+    values = settings.read(file, set_ or [])
+    refuse_party(values, file)
+    _run(values, Source(str(file), file.parent), folder, engine)
+
+
+def compare(
+    file: RecipeFile,
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,…",
+            help=r"The methods, or names of \[compare.NAME].",
+            autocompletion=_method_names,
+        ),
+    ],
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from the recipe's own on.")] = 3,
+    set_: Sets = None,
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="The comparison's directory; one that is there goes on.")
+    ] = None,
+) -> None:
+    """Run several methods on several seeds of a recipe; ends with a table and a report of mean ± spread."""
+    from cosilo.comparison.compare import default_folder, plan_for
+    from cosilo.config import settings
+    from cosilo.config.source import Source
+
+    source = Source(str(file), file.parent)
+    values = settings.read(file, set_ or [])
+    refuse_party(values, file)
+    folder = default_folder(values, source) if folder is None else folder
+    names = [name.strip() for name in methods.split(",")]
+    _compare(plan_for(values, source, names, seeds, folder), folder)
+
+
+def resume(folder: RunFolder) -> None:
+    """Continue a run or a comparison that was interrupted; completed steps are not repeated."""
+    from cosilo.cli.results import show_run
+    from cosilo.comparison.plan import has_plan, read_plan
+    from cosilo.config.source import read_recipe
+    from cosilo.engines.flare import runs as between
+    from cosilo.runs.run import Run
+
+    if has_plan(folder):
+        _compare(read_plan(folder), folder)
+        return
+    if between.is_between(folder):
+        show_run(between.resume(folder, tell))
+        return
+    stopped = Run(folder)
+    values, source = read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
+    if stopped.status == "finished":
+        say("the run is finished already")
+    _run(values, source, folder)
+
+
+def _run(values: dict[str, Any], source: "Source", folder: Path | None, engine: Engine = "local") -> None:
+    from cosilo.cli.results import show_run
+    from cosilo.config import build, settings
+    from cosilo.runs.run import Run, new_folder_name
+
+    federation = build.federation(values, source)
+    if folder is None:
+        parent = source.path(settings.validate(values, source.name).runs)
+        folder = new_folder_name(parent, federation.method.name)
+    try:
+        finished = federation.run(folder, engine=engine)
+    except KeyboardInterrupt:
+        tell(f"\nstopped; completed steps are kept: cosilo resume {folder}")
+        raise typer.Exit(130) from None
+    except RunError as error:
+        if (folder / "run.json").exists() and Run(folder).status == "stopped":
+            raise RunError(f"{error}\ncompleted steps are kept: cosilo resume {folder}") from error
+        raise
+    show_run(finished)
+
+
+def _compare(plan: "Plan", folder: Path) -> None:
+    from cosilo.cli.results import show_comparison
+    from cosilo.comparison.compare import run_plan
+    from cosilo.comparison.plan import has_plan
+
+    try:
+        found = run_plan(plan, folder, tell)
+    except KeyboardInterrupt:
+        kept = f"; completed steps are kept: cosilo resume {folder}" if has_plan(folder) else ""
+        tell(f"\nstopped{kept}")
+        raise typer.Exit(130) from None
+    show_comparison(found)
+    if found.failures:
+        lines = [f"{name}, seed {seed}: {one.story}" for (name, seed), one in found.failures.items()]
+        raise RunError("\n".join([*lines, f"completed steps are kept: cosilo resume {folder}"]))
