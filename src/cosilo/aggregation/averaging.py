@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import BadMessage, ConfigError
-from cosilo.protocol.message import Message
 
 #: The parameters and buffers of a model by name, batch-norm statistics included.
 Weights: TypeAlias = Mapping[str, NDArray[Any]]
@@ -45,11 +44,11 @@ def _as(array: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.asarray(np.rint(array) if dtype.kind in "biu" else array).astype(dtype)
 
 
-def like(reference: Weights) -> Callable[[str, Message], None]:
+def same_structure(reference: Weights) -> Callable[[str, Mapping[str, object]], None]:
     """A check for replies with a field `weights`: the same names, shapes and types as `reference`."""
     wanted = {name: _form(array) for name, array in reference.items()}
 
-    def check(silo: str, reply: Message) -> None:
+    def check(silo: str, reply: Mapping[str, object]) -> None:
         weights = reply["weights"]
         if not isinstance(weights, Mapping):
             raise BadMessage("field 'weights' is no group of named arrays")

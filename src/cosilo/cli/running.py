@@ -115,12 +115,12 @@ def _run(values: dict[str, Any], source: "Source", folder: Path | None, engine: 
     from cosilo.config import build, settings
     from cosilo.runs.run import Run, new_folder_name
 
-    federation = build.federation(values, source)
+    federation = build.federation(values, source, engine=engine)
     if folder is None:
         parent = source.path(settings.validate(values, source.name).runs)
         folder = new_folder_name(parent, federation.method.name)
     try:
-        finished = federation.run(folder, engine=engine)
+        finished = federation.run(folder)
     except KeyboardInterrupt:
         tell(f"\nstopped; completed steps are kept: cosilo resume {folder}")
         raise typer.Exit(130) from None

@@ -33,11 +33,14 @@ __all__ = [
 Members: TypeAlias = "tuple[Sequence[Silo | Institution], Table | None]"
 
 
-def federation(values: Mapping[str, Any], source: Source, members: "Members | None" = None) -> "Federation":
+def federation(
+    values: Mapping[str, Any], source: Source, members: "Members | None" = None, engine: str = "local"
+) -> "Federation":
     """The federation that the values of a recipe describe; `members` if they were made before."""
     settings = validate(values, source.name)
     look_beside(source)
     method = find_method(settings.method, source.name)
+    from cosilo.engines.local.engine import LocalEngine
     from cosilo.federation.federation import Federation
 
     silos, pool = members or make_members(settings, source)
@@ -49,7 +52,7 @@ def federation(values: Mapping[str, Any], source: Source, members: "Members | No
         seed=settings.seed,
         quorum=settings.quorum,
         timeout=settings.timeout,
-        workers=settings.workers,
+        engine=LocalEngine(settings.workers) if engine == "local" else engine,
         clock=settings.clock,
         recipe={"source": source.name, "folder": str(source.folder.resolve()), "values": values},
     )

@@ -7,7 +7,7 @@ from cosilo.config import build
 from cosilo.coordination.institution import Institution
 from cosilo.errors import RunError
 from cosilo.runs.run import Run
-from cosilo.runs.silo_record import Record
+from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
 from cosilo.text import guess, listing
 
@@ -33,7 +33,7 @@ def read_labels(folder: Path, name: str) -> "pd.DataFrame":
         wants = guess(name, list(known)) or f"; wants one such as {next(iter(known))}"
         raise RunError(f"{folder}: {name!r} is no silo with data{wants}")
     silo = known[name]
-    record = Record(folder / "silos" / name.replace("/", "/members/"))
+    record = SiloRecord(folder / "silos" / name.replace("/", "/members/"))
     record.same_data(silo)
     record.restore(silo)
     return silo.target_labels()

@@ -2,19 +2,26 @@
 
 import traceback
 import warnings
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
+from cosilo.coordination.institution import Institution
 from cosilo.errors import CosiloError, LearnerError, Refused, RunError
-from cosilo.methods.base import Method, Step
-from cosilo.protocol.message import Message, check, decode, encode
-from cosilo.protocol.participant import Participant, refusals
-from cosilo.runs.journal import Failure
-from cosilo.runs.silo_record import Record, describe
+from cosilo.protocol.carrier import Carrier, Failure, FailureKind
+from cosilo.protocol.message import Message, check, decode, describe, encode
+from cosilo.protocol.participant import Participant, Procedure, refusals
+from cosilo.protocol.step import HELLO, Step
+from cosilo.runs.silo_record import SiloRecord
+from cosilo.silo.silo import Silo
+
+#: Makes what carries asks to the members of an institution, which is named.
+MembersCarrier: TypeAlias = Callable[[Sequence[Participant], str], Carrier]
 
 
 @dataclass(frozen=True)
@@ -36,22 +43,44 @@ def seed_for(seed: int, name: str, number: int) -> int:
 class Boundary:
     """What stands between a silo and whoever asks: policy, declared fields, record, audit log.
 
-    `within` is the institution whose member the silo is, if it is one. A member's seeds are made of both
-    names, and between its steps only its data stays in memory: there may be hundreds.
+    Parameters
+    ----------
+    silo
+        Who stands behind it.
+    procedure
+        What is known of the method.
+    seed
+        The run's; each step has one of its own, made of it.
+    folder
+        Where the silo keeps its record.
+    members_carrier
+        Makes what an institution asks its members through.
+    within
+        The institution whose member the silo is, if it is one. A member's seeds are made of both names, and
+        between its steps only its data stays in memory: there may be hundreds.
     """
 
     def __init__(
-        self, silo: Participant, method: Method, seed: int, folder: Path, within: str | None = None
+        self,
+        silo: Participant,
+        procedure: Procedure,
+        seed: int,
+        folder: Path,
+        members_carrier: MembersCarrier,
+        within: str | None = None,
     ) -> None:
         self.silo = silo
-        self.method = method
+        self.procedure = procedure
         self._seed = seed
         self._path = silo.name if within is None else f"{within}/{silo.name}"
-        self._steps = method.steps()
-        self._record = Record(folder)
+        self._steps = procedure.steps()
+        self._record = SiloRecord(folder)
         self._record.same_data(silo)
         silo.seed = seed_for(seed, self._path, 0)
-        silo.open(method, seed, self._record)
+        if isinstance(silo, Institution):
+            silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
+        elif isinstance(silo, Silo):
+            silo.hold_out_test_data()
         #: A member's learner before any training, which takes no space to speak of.
         self._untrained = None if within is None else silo.learner
         if self._untrained is None:
@@ -69,7 +98,7 @@ class Boundary:
             if reply is None:
                 reply = encode(message)
                 self._record.complete(ask.number, ask.step, ask.body, reply, self.silo)
-            fields = describe(message, dict(self._steps[ask.step].shares))
+            fields = describe(message, self._steps[ask.step].fields)
             self._record.audit(ask.number, ask.step, fields, len(reply))
             return reply
         except RunError:
@@ -79,11 +108,11 @@ class Boundary:
         finally:
             self._release()
 
-    def _recall(self, step: str) -> None:
-        """Bring a member back from its record, with its model if the step may need it."""
+    def _recall(self, step: Step) -> None:
+        """Bring a member back from its record, with its model if the step needs it."""
         if self._untrained is not None:
             self.silo.learner = deepcopy(self._untrained)
-            self._record.restore(self.silo, model=step not in ("hello", "wants", "evaluate"))
+            self._record.restore(self.silo, model=step.declared.needs_model)
 
     def _release(self) -> None:
         """Let go of all that a member has learnt and noted; its record has it."""
@@ -97,26 +126,26 @@ class Boundary:
 
     def _compute(self, ask: Ask) -> Message:
         step = self._allowed(ask.step)
-        self._recall(ask.step)
+        self._recall(step)
         self.silo.seed = seed_for(self._seed, self._path, ask.number)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            message = self.silo.carry_out(self.method, step, decode(ask.body), ask.number) or {}
+            message = self.silo.perform(step, decode(ask.body), ask.number) or {}
         for warning in caught:
             text = str(warning.message).strip()
             self._record.log(f"ask {ask.number} ({ask.step}): {warning.category.__name__}: {text}")
-        check(message, step.shares)
+        check(message, step.fields)
         return message
 
     def _allowed(self, name: str) -> Step:
         """The step, if the policy allows all that it shares; joining asks for all the method will need."""
         step = self._steps.get(name)
         if step is None:
-            raise Refused(f"silo {self.silo.name!r}: {self.method.name} has no step {name!r}")
-        needs = {kind: f"step {name!r}, field {field!r}" for field, kind in step.shares.items()}
-        if name == "hello":
-            needs = self.method.needs()
-        for line in refusals(self.silo, self.method.name, needs):
+            raise Refused(f"silo {self.silo.name!r}: {self.procedure.name} has no step {name!r}")
+        needs = {one.kind: f"step {name!r}, field {field!r}" for field, one in step.fields.items()}
+        if name == HELLO:
+            needs = dict(self.procedure.needs())
+        for line in refusals(self.silo, self.procedure.name, needs):
             raise Refused(line)
         return step
 
@@ -131,11 +160,14 @@ class Boundary:
         text = str(error) if isinstance(error, CosiloError) else f"{ask.step} raised {type(error).__name__}"
         if not text.startswith(prefix):
             text = f"{prefix}: {text}"
-        kinds: dict[type[Exception], str] = {Refused: "refused", LearnerError: "learner"}
+        kinds: dict[type[Exception], FailureKind] = {
+            Refused: FailureKind.REFUSED,
+            LearnerError: FailureKind.LEARNER,
+        }
         self._record.audit_failure(ask.number, ask.step, text)
         if self._untrained is None:
             self._record.restore(self.silo)
-        return Failure(kinds.get(type(error), "error"), text)
+        return Failure(kinds.get(type(error), FailureKind.ERROR), text)
 
 
 def _one_line(error: BaseException) -> str:

@@ -2,21 +2,32 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from cosilo.errors import BadMessage, ConfigError, RunError
-from cosilo.methods.base import Method, Step
-from cosilo.progress import bar
-from cosilo.protocol.engine import Answer, Engine
-from cosilo.protocol.message import Expected, Message, Value, check, decode, encode
+from cosilo.protocol.carrier import Answer, Body, Carrier, Failure, FailureKind
+from cosilo.protocol.events import Event, Happening, Observer
+from cosilo.protocol.findings import Findings
+from cosilo.protocol.message import Expected, Fields, Message, Value, check, decode, describe, encode
+from cosilo.protocol.participant import Procedure
+from cosilo.protocol.scores import scores_in, together
+from cosilo.protocol.stage import Measure, Score, Stage
+from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Step
 from cosilo.protocol.task import Task, vocabulary
-from cosilo.runs.events import Events
-from cosilo.runs.journal import Arrival, Entry, Failure, Journal, Mark, Replies
-from cosilo.runs.silo_record import describe
-from cosilo.silo.silo import joint, labelling
+from cosilo.runs.journal import Arrival, Entry, Journal, Mark, Replies
+
+#: Raises BadMessage if a silo's reply is not what a method wants.
+Check: TypeAlias = Callable[[str, Fields], None]
+F = TypeVar("F", bound=Findings)
+#: What a run finds out besides what its method tells, by key of its result.
+_SCORES: Mapping[Measure, str] = {
+    Measure.OWN: "scores",
+    Measure.LABELLING: "labelling",
+    Measure.JOINT: "joint",
+}
 
 
 class NotMet(RunError):
@@ -30,19 +41,38 @@ class TooFew(RunError):
 class Silos:
     """All silos, as a method sees them: names, tasks, and something to ask.
 
-    `within` is the institution whose members they are; None at the server.
-
     Every completed ask is journalled. When a run is resumed the method starts from the top and asks again:
     journalled asks answer from disk, the first unfinished one goes out.
+
+    Parameters
+    ----------
+    names
+        The silos.
+    procedure
+        What is known of the method: its steps, and what it needs.
+    carrier
+        What takes asks to the silos.
+    journal
+        Where completed asks are kept.
+    observers
+        Are told what happens.
+    seed
+        Of the coordinator's own source of chance.
+    quorum
+        The fraction of the silos asked that has to answer a step.
+    timeout
+        The seconds that a silo has for a step; None: as long as it takes.
+    within
+        The institution whose members they are; None at the server.
     """
 
     def __init__(
         self,
         names: Iterable[str],
-        method: Method,
-        engine: Engine,
+        procedure: Procedure,
+        carrier: Carrier,
         journal: Journal,
-        events: Events,
+        observers: Sequence[Observer] = (),
         *,
         seed: int = 0,
         quorum: float = 0.5,
@@ -53,13 +83,15 @@ class Silos:
         self.within = within
         #: The coordinator's own source of chance: a method that draws from it can be replayed.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
-        self._steps = method.steps()
-        self._engine = engine
+        self._procedure = procedure
+        self._steps = procedure.steps()
+        self._carrier = carrier
         self._journal = journal
-        self._events = events
+        self._observers = tuple(observers)
         self._quorum = quorum
         self._timeout = timeout
         self._number = 0
+        self._met = 0
         #: How many instances the pool has, and the names of its classes if it is labelled.
         self.pool_size = 0
         self.pool_classes: list[str] = []
@@ -72,32 +104,33 @@ class Silos:
         #: The classes it trains on, and those it wants: none if it has no target.
         self.training: dict[str, list[str]] = {}
         self.wanted: dict[str, list[str]] = {}
-        #: What the run has found out; a report reads it.
+        #: Scores and failures so far, as they will stand in the run's result.
         self.findings: dict[str, Any] = {"scores": {}, "failures": []}
+        self._told: Findings | None = None
 
-    def meet(
-        self, method: Method, pool: str | None, pool_size: int, pool_classes: Iterable[str] = ()
-    ) -> None:
+    # ------------------------------------------------------------------ meeting
+
+    def meet(self, pool: str | None = None, pool_size: int = 0, pool_classes: Iterable[str] = ()) -> None:
         """Ask everyone who they are, and hold it against what the method needs; nothing is computed yet."""
         self.pool_size, self.pool_classes = pool_size, list(pool_classes)
         problems = []
-        for name, reply in self.ask("hello", quorum=1.0).items():
-            theirs, classes = str(reply["pool"]), reply["classes"]
-            assert isinstance(classes, list)
-            if method.needs_pool and theirs != pool:
+        for name, reply in self.ask(HELLO, quorum=1.0).items():
+            theirs, classes = reply.text("pool"), reply.names("classes")
+            if self._procedure.needs_pool and theirs != pool:
                 problems.append(other_pool(name, theirs, pool))
             self.tasks[name] = Task(tuple(classes))
             self._expected[name] = Expected(classes=len(classes), pool=pool_size)
-            self._offers[name] = frozenset(reply["offers"])  # type: ignore[arg-type]
+            self._offers[name] = frozenset(reply.names("offers"))
         if not problems:
             self._meet_targets()
             try:
-                method.check(self.tasks)
-                method.check_targets(self.training, self.wanted)
+                self._procedure.check(self.tasks)
+                self._procedure.check_targets(self.training, self.wanted)
             except ConfigError as error:
                 problems = [str(error)]
         if problems:
             raise NotMet("\n".join(problems))
+        self._met = self._number
         mark = self._journal.last_mark
         if mark is not None:
             self._number, self.findings = mark.number, mark.findings
@@ -109,16 +142,15 @@ class Silos:
         self.wanted = {name: [] for name in self.tasks}
         aiming = [name for name, offers in self._offers.items() if "target" in offers]
         if aiming:
-            for name, reply in self.ask("wants", to=aiming, quorum=1.0).items():
-                training, wanted = reply["training"], reply["wanted"]
-                assert isinstance(training, list)
-                assert isinstance(wanted, list)
-                self.training[name], self.wanted[name] = training, wanted
+            for name, reply in self.ask(WANTS, to=aiming, quorum=1.0).items():
+                self.training[name], self.wanted[name] = reply.names("training"), reply.names("wanted")
 
     @property
     def vocabulary(self) -> Task:
         """The union of all tasks."""
         return vocabulary(self.tasks.values())
+
+    # ------------------------------------------------------------------ asking
 
     def ask(
         self,
@@ -127,22 +159,40 @@ class Silos:
         *,
         each: Callable[[str], Message] | None = None,
         to: Iterable[str] | None = None,
-        valid: Callable[[str, Message], None] | None = None,
+        valid: Check | None = None,
         quorum: float | None = None,
         timeout: float | None = None,
     ) -> Replies:
         """Ask silos to do a step, and wait for their replies.
 
-        The message is the same for all, or `each(name)`. A silo that fails, is late or answers with something
-        else than the step declares, or that `valid(name, reply)` raises BadMessage for, is in `failures`;
-        if fewer than the fraction `quorum` of those asked are left, the run stops, and can be resumed.
+        A silo that fails, is late or sends something other than the step declares is in the replies'
+        `failures`. If too few are left the run stops, and can be resumed.
+
+        Parameters
+        ----------
+        step
+            The name of the step.
+        message
+            What all of them are sent.
+        each
+            Instead of `message`: what a silo is sent, by name.
+        to
+            Who is asked; None: all.
+        valid
+            A further check, `valid(name, reply)`, that raises BadMessage.
+        quorum
+            The fraction of those asked that has to answer; None: that of the run.
+        timeout
+            The seconds each of them has; None: those of the run.
         """
         wanted = set(self.names if to is None else to)
         names = [name for name in self.names if name in wanted]
         self._number += 1
-        entry = self._journal.entry(self._number, step, names)
+        entry = self._journal.entry(self._number, step, names, self._steps[step].declared.timed)
         if not entry.done:
-            self._carry_out(entry, message, each, valid, timeout if timeout is not None else self._timeout)
+            shared = encode(message or {})
+            body: Body = (lambda name: encode(each(name))) if each else (lambda name: shared)
+            self._collect(entry, body, valid, timeout if timeout is not None else self._timeout)
             self._hold_quorum(entry, self._quorum if quorum is None else quorum)
         self._journal.close(entry)
         for name, failure in entry.failures.items():
@@ -150,104 +200,105 @@ class Silos:
             self.findings["failures"].append({**found, "kind": failure.kind, "text": failure.text})
         return Replies(entry)
 
-    def _carry_out(
-        self,
-        entry: Entry,
-        message: Message | None,
-        each: Callable[[str], Message] | None,
-        valid: Callable[[str, Message], None] | None,
-        timeout: float | None,
-    ) -> None:
-        declared = self._steps[entry.step]
-        shared = encode(message or {})
-        body = (lambda name: encode(each(name))) if each else (lambda name: shared)
+    def _collect(self, entry: Entry, body: Body, valid: Check | None, timeout: float | None) -> None:
+        """Send the asks that have no reply yet, and keep what comes back."""
+        step = self._steps[entry.step]
         started = time.monotonic()
         missing = []
         for name in entry.silos:
             # A reply that arrived before a crash, in an ask that was not completed.
             if entry.has(name):
-                entry.arrivals[name] = Arrival(0.0, describe(entry.read(name), dict(declared.shares)))
+                entry.arrivals[name] = Arrival(0.0, describe(entry.read(name), step.fields))
             else:
                 missing.append(name)
-        self._events.add("ask", ask=entry.number, step=entry.step, silos=missing)
-        with bar(entry.step, len(missing), shown=self.within is None) as advance:
-            for answer in self._engine.call(entry.number, entry.step, missing, body, timeout):
-                self._receive(entry, declared, answer, valid)
-                advance()
+        self._tell(Happening.ASK, ask=entry.number, step=entry.step, silos=missing)
+        for answer in self._carrier.call(entry.number, entry.step, missing, body, timeout):
+            self._receive(entry, step, answer, valid)
         entry.seconds = time.monotonic() - started
-        self._events.add("answered", ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
+        self._tell(Happening.ANSWERED, ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
 
-    def _receive(
-        self,
-        entry: Entry,
-        declared: Step,
-        answer: Answer,
-        valid: Callable[[str, Message], None] | None,
-    ) -> None:
+    def _receive(self, entry: Entry, step: Step, answer: Answer, valid: Check | None) -> None:
         failure = answer.content if isinstance(answer.content, Failure) else None
         if isinstance(answer.content, bytes):
             try:
-                reply = decode(answer.content)
-                check(reply, declared.shares, self._expected.get(answer.silo))
+                reply = Fields(decode(answer.content))
+                check(reply, step.fields, self._expected.get(answer.silo))
                 if valid:
                     valid(answer.silo, reply)
-                fields = describe(reply, dict(declared.shares))
-                entry.keep(answer.silo, answer.content, Arrival(round(answer.seconds, 6), fields))
+                arrival = Arrival(round(answer.seconds, 6), describe(reply, step.fields))
+                entry.keep(answer.silo, answer.content, arrival)
             except BadMessage as error:
-                failure = Failure("rejected", f"silo {answer.silo!r}: its reply was rejected: {error}")
-        facts: dict[str, Any] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
+                text = f"silo {answer.silo!r}: its reply was rejected: {error}"
+                failure = Failure(FailureKind.REJECTED, text)
+        facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
         if failure:
             entry.failures[answer.silo] = failure
-            self._events.add("failure", **facts, kind=failure.kind, text=failure.text)
+            self._tell(Happening.FAILURE, **facts, kind=failure.kind, text=failure.text)
         else:
-            self._events.add("reply", **facts, seconds=round(answer.seconds, 3))
+            self._tell(Happening.REPLY, **facts, seconds=round(answer.seconds, 3))
+
+    def _tell(self, what: Happening, **facts: object) -> None:
+        for observer in self._observers:
+            observer(Event(what, facts))
 
     def _hold_quorum(self, entry: Entry, quorum: float) -> None:
         needed = math.ceil(quorum * len(entry.silos) - 1e-9)
         if len(entry.arrivals) < needed:
             reasons = "\n".join(failure.text for failure in entry.failures.values())
             self.failed = dict(entry.failures)
-            if entry.step == "hello":
+            if entry.step == HELLO:
                 raise NotMet(reasons)
             raise TooFew(
                 f"step {entry.step!r}: {len(entry.arrivals)} of {len(entry.silos)} silos answered, "
                 f"the quorum is {needed}:\n{reasons}"
             )
 
-    def offering(self, kind: str, among: Iterable[str] | None = None) -> list[str]:
-        """Who can and will share something of a kind."""
+    # ------------------------------------------------------------------ scores and findings
+
+    def offering(self, *kinds: str, among: Iterable[str] | None = None) -> list[str]:
+        """Who can and will share something of one of these kinds."""
         names = self.names if among is None else among
-        return [name for name in names if kind in self._offers.get(name, ())]
+        return [name for name in names if self._offers.get(name, frozenset()) & set(kinds)]
 
-    def evaluate(self, stage: str, to: Iterable[str]) -> None:
-        """Collect the scores that silos took after `stage`, from those that share metrics.
+    def evaluate(self, stage: Stage, to: Iterable[str]) -> None:
+        """Collect the scores that silos took after a stage, from those that share metrics.
 
-        Where the truth about unlabelled target points is known, how good their labels are is asked too.
+        One ask brings all: of the silo's model; where the truth about unlabelled target points is known, of
+        their labels; and of a global network, of which all silos' scores together are one.
         """
-        names = list(to)
-        scores = self.ask("evaluate", {"stage": stage}, to=self.offering("metrics", names), quorum=0.0)
-        self.findings["scores"][stage] = {name: dict(reply) for name, reply in scores.items()}
-        willing = self.offering("labelling", names)
-        if willing:
-            scores = self.ask("evaluate", {"stage": labelling(stage)}, to=willing, quorum=0.0)
-            found = self.findings.setdefault("labelling", {})
-            found[stage] = {name: dict(reply) for name, reply in scores.items()}
+        found = self.collect_scores(stage, to)
+        for measure, key in _SCORES.items():
+            scores = {name: one[measure] for name, one in found.items() if measure in one}
+            if measure is Measure.JOINT:
+                if scores:
+                    self.findings.setdefault(key, {})[str(stage)] = _as_finding(together(scores.values()))
+            elif scores or measure is Measure.OWN:
+                by_silo = {name: _as_finding(score) for name, score in scores.items()}
+                self.findings.setdefault(key, {})[str(stage)] = by_silo
 
-    def evaluate_jointly(self, stage: str, to: Iterable[str]) -> None:
-        """Collect the scores of the global model among all classes: its accuracy on the joint test set."""
-        found = self.joint_score(joint(stage), to)
-        if found is not None:
-            self.findings.setdefault("joint", {})[stage] = found
+    def collect_scores(
+        self, stage: Stage, to: Iterable[str] | None = None
+    ) -> dict[str, dict[Measure, Score]]:
+        """The scores that silos took after a stage and share, by silo."""
+        willing = self.offering("metrics", "labelling", among=to)
+        replies = self.ask(EVALUATE, {"stage": str(stage)}, to=willing, quorum=0.0)
+        return {name: scores_in(reply) for name, reply in replies.items()}
 
-    def joint_score(self, stage: str, to: Iterable[str] | None = None) -> dict[str, Any] | None:
-        """The accuracy on all test instances together of those that share it; None if nobody does."""
-        replies = self.ask("evaluate", {"stage": stage}, to=self.offering("metrics", to), quorum=0.0)
-        scores: list[Any] = list(replies.values())
-        instances = sum(score["instances"] for score in scores)
-        if not instances:
-            return None
-        accuracy = sum(score["accuracy"] * score["instances"] for score in scores) / instances
-        return {"accuracy": accuracy, "instances": instances}
+    def found(self, kind: type[F]) -> F:
+        """The method's findings, to be added to: those of the last mark if the run was resumed, or new ones.
+
+        They are kept with every mark, and are part of the run's result.
+        """
+        if not isinstance(self._told, kind):
+            self._told = kind.model_validate(self.findings)
+        return self._told
+
+    def result(self) -> dict[str, Any]:
+        """All that was found out: scores, failures, and what the method tells."""
+        told = {} if self._told is None else self._told.model_dump(mode="json")
+        return {**self.findings, **told}
+
+    # ------------------------------------------------------------------ rounds
 
     def mark(self, **state: Value) -> None:
         """Keep the state at the end of a round: a resumed run goes on from here (`marked`).
@@ -255,21 +306,21 @@ class Silos:
         It replaces the journal before it, so that a run does not grow with its rounds.
         """
         rng: dict[str, Any] = dict(self.rng.bit_generator.state)
-        self._journal.mark(Mark(self._number, state, self.findings, rng))
+        self._journal.mark(Mark(self._number, self._met, state, self.result(), rng))
 
     def go_on_from(self, number: int) -> None:
         """The next ask is the one after this; those up to here will not be replayed."""
         self._number = number
-        self._journal.drop(number)
+        self._journal.drop(self._met, number)
 
     @property
-    def marked(self) -> Message | None:
+    def marked(self) -> Fields | None:
         """The state of the last mark, if the run has one."""
-        return None if self._journal.last_mark is None else self._journal.last_mark.state
+        return None if self._journal.last_mark is None else Fields(self._journal.last_mark.state)
 
-    def tell(self, **findings: Any) -> None:
-        """Put something the method found out into the run's results."""
-        self.findings.update(findings)
+
+def _as_finding(score: Score) -> dict[str, float]:
+    return {"accuracy": score.accuracy, "instances": score.instances}
 
 
 def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:

@@ -2,23 +2,23 @@
 
 from collections.abc import Iterable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cosilo.coordination.coordinator import NotMet, Silos, TooFew
-from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, DataError, MembersError, RunError
-from cosilo.protocol.message import Message
-from cosilo.protocol.participant import Participant, different_names, quorum_in_range
+from cosilo.protocol.carrier import Carrier
+from cosilo.protocol.message import Fields, Message
+from cosilo.protocol.participant import Participant, Procedure, different_names, quorum_in_range
+from cosilo.protocol.scores import scores_out, together
+from cosilo.protocol.stage import Measure, Stage
+from cosilo.protocol.step import EVALUATE, HELLO, Step
 from cosilo.protocol.task import vocabulary
 from cosilo.runs.durable_files import read_json, read_lines, write_json
-from cosilo.runs.events import Events
+from cosilo.runs.events import EventLog
 from cosilo.runs.journal import Journal
-from cosilo.runs.silo_record import Record
+from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
-from cosilo.text import guess, listing
-
-if TYPE_CHECKING:
-    from cosilo.methods.base import Method, Step
+from cosilo.text import guess
 
 
 class Institution(Participant):
@@ -55,8 +55,8 @@ class Institution(Participant):
         quorum_in_range(quorum, f"{self._where}: ")
         self.quorum = quorum
         self.task = vocabulary(silo.task for silo in self.silos)
-        self._record: Record | None = None
-        self._engine: LocalEngine | None = None
+        self._record: SiloRecord | None = None
+        self._carrier: Carrier | None = None
         self._members: Silos | None = None
         self._met = False
 
@@ -70,7 +70,7 @@ class Institution(Participant):
         """The same institution for another run."""
         other = copy(self)
         other.silos = [silo.fresh() for silo in self.silos]
-        other._record = other._engine = other._members = None
+        other._record = other._carrier = other._members = None
         other.forget()
         return other
 
@@ -88,49 +88,31 @@ class Institution(Participant):
         for silo in self.silos:
             silo.preload()
 
-    def prepare(self, method: "Method") -> None:
-        """Raise if the method does not know what to do with members."""
-        if not method.knows_institutions:
-            from cosilo.methods import METHODS
-
-            knowing = [name for name, kind in METHODS.items() if kind.knows_institutions]
-            raise ConfigError(
-                f"{self._where}: is an institution with members, which {method.name} does not know; "
-                f"it can join {listing(knowing, 20)}"
-            )
-
-    def problems(self, method: "Method") -> list[str]:
-        """What keeps it and its members from taking part."""
-        found = super().problems(method)
-        if not method.knows_institutions:
-            return found[-1:]  # no other policy would help
-        return found + [f"{self._where}: {line}" for silo in self.silos for line in silo.problems(method)]
-
     # ------------------------------------------------------------------ a run
 
-    def open(self, method: "Method", seed: int, record: Record) -> None:
+    def lead(self, procedure: Procedure, seed: int, record: SiloRecord, carrier: Carrier) -> None:
         """Become the coordinator of the members, with a journal in the own folder and their records in it."""
         folder = record.folder
         self._record, self._met = record, False
         self._journal = Journal(folder / "journal")
-        self._engine = LocalEngine(self.silos, within=self.name)
+        self._carrier, self._procedure = carrier, procedure
         self._members = Silos(
             [silo.name for silo in self.silos],
-            method,
-            self._engine,
+            procedure,
+            carrier,
             self._journal,
-            Events(folder / "events.jsonl"),
+            [EventLog(folder / "events.jsonl")],
             seed=self.seed,
             quorum=self.quorum,
             within=self.name,
         )
-        self._engine.open(method, seed, folder / "members")
+        carrier.open(procedure, seed, folder / "members")
 
     def close(self) -> None:
         """Let go of the members."""
-        if self._engine is not None:
-            self._engine.close()
-        self._engine = self._members = None
+        if self._carrier is not None:
+            self._carrier.close()
+        self._carrier = self._members = None
 
     @property
     def members(self) -> Silos:
@@ -139,15 +121,15 @@ class Institution(Participant):
             raise ConfigError(f"{self._where}: its members can be asked in a run only")
         return self._members
 
-    def carry_out(self, method: "Method", step: "Step", message: Message, number: int) -> Message:
+    def perform(self, step: Step, message: Message, number: int) -> Message:
         """Do a step by asking the members; who of them failed is told to the owner, and does not leave."""
         try:
-            self._start(method, number)
-            if step.name == "hello":
+            self._start(number)
+            if step.name == HELLO:
                 return self._hello()
-            if step.name == "evaluate":
-                return self._evaluate(**message)  # type: ignore[arg-type]
-            return method.relay(self, step.name, message)
+            if step.name == EVALUATE:
+                return self._evaluate(Stage.parse(Fields(message).text("stage")))
+            return step.relay(self, message)
         except NotMet as error:
             raise MembersError(f"{self._where}: not all of its members can take part") from error
         except TooFew as error:
@@ -156,7 +138,7 @@ class Institution(Participant):
         finally:
             self._tell_owner(number, step.name)
 
-    def _start(self, method: "Method", number: int) -> None:
+    def _start(self, number: int) -> None:
         """Be where the members' asks of this step begin.
 
         Replies that members gave to this step, before a crash, are in the journal and will not be asked for
@@ -164,10 +146,10 @@ class Institution(Participant):
         asked twice by one number. `step.json` has the coordinator's ask and the last of ours before it.
         """
         assert self._record is not None
-        self.prepare(method)
+        self._procedure.admit(self)
         self._journal.about = {"within": number}
         if not self._met:
-            self.members.meet(method, None, 0)
+            self.members.meet()
             self._met = True
         path = self._record.folder / "step.json"
         known = [0, 0] if number == 1 and not path.exists() else read_json(path)
@@ -192,16 +174,21 @@ class Institution(Participant):
         offers = self.shares if self.members.offering("metrics") else self.shares - {"metrics"}
         return {"classes": list(self.members.vocabulary.classes), "pool": "", "offers": sorted(offers)}
 
-    def _evaluate(self, stage: str) -> Message:
+    def _evaluate(self, stage: Stage) -> Message:
         """The accuracy on the test data of all members that share theirs."""
-        found = self.members.joint_score(stage)
-        if found is None:
-            raise DataError(f"{self._where}: no member has a score after {stage!r}")
-        return found
+        each = self.members.collect_scores(stage).values()
+        found = {
+            measure: together(scores[measure] for scores in each if measure in scores)
+            for measure in Measure
+            if any(measure in scores for scores in each)
+        }
+        if not found:
+            raise DataError(f"{self._where}: no member has a score after {str(stage)!r}")
+        return scores_out(found)
 
     # ------------------------------------------------------------------ for its owner
 
-    def keep_record(self, record: Record) -> None:
+    def keep_record(self, record: SiloRecord) -> None:
         """Say where the record of a run is, after it."""
         self._record = record
 
@@ -212,7 +199,7 @@ class Institution(Participant):
             raise ConfigError(f"{self._where}: there is no member {name!r}{guess(name, list(there))}")
         silo = there[name]
         if self._record is not None:
-            Record(self._record.folder / "members" / name).restore(silo)
+            SiloRecord(self._record.folder / "members" / name).restore(silo)
         return silo
 
     def failures(self) -> list[dict[str, Any]]:

@@ -1,19 +1,18 @@
 """The coordinator's part of a run, over any engine: meet the silos, follow the method, write the result."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from cosilo.coordination.coordinator import NotMet, Silos
 from cosilo.errors import CosiloError
+from cosilo.protocol.carrier import Carrier, Failure
+from cosilo.protocol.events import Event, Happening, Observer
+from cosilo.protocol.participant import Participant, Procedure
 from cosilo.runs.durable_files import write_json
-from cosilo.runs.journal import Failure, Journal
-
-if TYPE_CHECKING:
-    from cosilo.methods.base import Method
-    from cosilo.protocol.engine import Engine
-    from cosilo.runs.events import Events
-    from cosilo.runs.run import Run
+from cosilo.runs.events import EventLog
+from cosilo.runs.journal import Journal
+from cosilo.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -39,34 +38,87 @@ class Stopped(CosiloError):
         self.error, self.failed = error, failed
 
 
-def conduct(run: "Run", method: "Method", engine: "Engine", agreed: Agreed, events: "Events") -> None:
-    """Carry out what is left of a run; its directory then has the result, or says how far it came."""
+class Coordinated(Procedure, Protocol):
+    """A method, as the loop of a run knows it."""
+
+    def coordinate(self, silos: Silos) -> None:
+        """What the coordinator does: ask silos for steps, compute on the replies, ask again."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run that has a directory, and what is left to be done in it.
+
+    Parameters
+    ----------
+    run
+        Its directory.
+    method
+        What is followed.
+    agreed
+        What the coordinator knows before it has met anyone.
+    silos
+        The silos that are on this machine; none where they are elsewhere.
+    observers
+        Are told what happens, besides the run's own event log.
+    """
+
+    run: Run
+    method: Coordinated
+    agreed: Agreed
+    silos: Sequence[Participant] = ()
+    observers: Sequence[Observer] = ()
+
+
+class Engine(Protocol):
+    """What brings a run about: where silos are, and what carries asks to them."""
+
+    def ready(self, from_recipe: bool) -> None:
+        """Raise if it cannot carry out runs here; `from_recipe`: whether the silos come from a recipe."""
+
+    def about(self) -> dict[str, str | int]:
+        """What a run's directory says about it."""
+
+    def execute(self, planned: PlannedRun) -> None:
+        """Do what is left of a run; its directory then has the result, or says how far it came."""
+
+
+def conduct(planned: PlannedRun, carrier: Carrier) -> None:
+    """The coordinator's part of what is left of a run."""
+    run, method, agreed = planned.run, planned.method, planned.agreed
+    observers: list[Observer] = [EventLog(run.folder / "events.jsonl"), *planned.observers]
+
+    def tell(what: Happening, **facts: object) -> None:
+        for observer in observers:
+            observer(Event(what, facts))
+
+    tell(Happening.RESUME if (run.folder / "journal").exists() else Happening.START)
     silos = Silos(
         agreed.silos,
         method,
-        engine,
+        carrier,
         Journal(run.folder / "journal"),
-        events,
+        observers,
         seed=agreed.seed,
         quorum=agreed.quorum,
         timeout=agreed.timeout,
     )
     try:
-        engine.open(method, agreed.seed, run.folder / "silos")
-        silos.meet(method, agreed.pool, agreed.pool_size, agreed.pool_classes)
+        carrier.open(method, agreed.seed, run.folder / "silos")
+        silos.meet(agreed.pool, agreed.pool_size, agreed.pool_classes)
         _within(silos, agreed.vocabulary)
         method.coordinate(silos)
     except CosiloError as error:
-        events.add("stop", text=str(error))
+        tell(Happening.STOP, text=str(error))
         run.mark("refused" if isinstance(error, NotMet) else "stopped")
         raise Stopped(error, silos.failed) from error
     finally:
-        engine.close()
+        carrier.close()
     tasks = {name: list(task.classes) for name, task in silos.tasks.items()}
     wanted = {name: classes for name, classes in silos.wanted.items() if classes}
-    found = {"tasks": tasks, **({"wanted": wanted} if wanted else {}), **silos.findings}
+    found = {"tasks": tasks, **({"wanted": wanted} if wanted else {}), **silos.result()}
     write_json(run.folder / "result.json", found)
-    events.add("finish")
+    tell(Happening.FINISH)
     for folder in (run.folder, *run.folder.glob("silos/*")):  # those of institutions have journals too
         if (folder / "journal").exists():
             Journal(folder / "journal").tidy()

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,33 +11,54 @@ from numpy.typing import NDArray
 import cosilo
 from cosilo.coordination.coordinator import other_pool
 from cosilo.coordination.institution import Institution
-from cosilo.coordination.run_loop import Agreed, Stopped, conduct
+from cosilo.coordination.run_loop import Agreed, Engine, PlannedRun, Stopped
 from cosilo.data.instances import Instances, as_instances, fingerprint
 from cosilo.data.pool_labels import as_pool_labels
-from cosilo.engines.flare import need_flare
-from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.federation.engines import engine_named
+from cosilo.federation.progress_bar import ProgressBar
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
+from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.events import Observer
 from cosilo.protocol.participant import different_names, quorum_in_range
 from cosilo.protocol.task import Task
-from cosilo.runs.events import Events
-from cosilo.runs.journal import Failure
 from cosilo.runs.run import Run, begin, locked, new_folder_name
-from cosilo.runs.silo_record import Record
+from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
-from cosilo.silo.target import aims
-from cosilo.simulated_time.clock import FREE, Clock
+from cosilo.silo.target_labels import aims
+from cosilo.simulated_time.clock import Clock
 from cosilo.text import listing
 
 
 class Federation:
     """Silos that learn together; some may be institutions, which have members.
 
-    `quorum` is the fraction of the silos asked that has to answer a step; `timeout` the seconds a silo has
-    for it; `workers` the number of processes that share the silos (0: this one does it all). `pool_labels`
-    are the classes of the pool's instances, for methods that need them. With a `clock` the report tells what
-    the run would have taken in simulated time.
+    Parameters
+    ----------
+    silos : iterable of Silo or Institution
+        Who takes part. They are copied: a federation leaves yours untrained.
+    pool : array, DataFrame or list of str, optional
+        The public instances, the same for all; methods that need none ignore it.
+    method : Method, default CoFED()
+        What is followed.
+    pool_labels : array of class names, optional
+        The classes of the pool's instances, for methods that learn from these.
+    seed : int, default 0
+        All chance is made of it.
+    quorum : float, default 0.5
+        The fraction of the silos asked that has to answer a step.
+    timeout : float, optional
+        The seconds that a silo has for a step; none: as long as it takes.
+    engine : Engine or str, default "local"
+        Where the silos are: `LocalEngine(workers=2)` of your own making, or the name of one.
+    clock : Clock, optional
+        With one the report tells what the run would have taken in simulated time.
+    recipe : mapping, optional
+        The recipe that the silos come from, as `cosilo.config.build` hands it over.
+
+    Examples
+    --------
 
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
@@ -66,7 +87,7 @@ class Federation:
         seed: int = 0,
         quorum: float = 0.5,
         timeout: float | None = None,
-        workers: int = 0,
+        engine: Engine | str = "local",
         clock: Clock | None = None,
         recipe: Mapping[str, Any] | None = None,
     ) -> None:
@@ -75,7 +96,7 @@ class Federation:
         self.seed = seed
         self.quorum = quorum
         self.timeout = timeout
-        self.workers = workers
+        self.engine = engine_named(engine) if isinstance(engine, str) else engine
         self.clock = clock
         self._recipe = recipe
         self.pool: Instances | None = None
@@ -101,8 +122,6 @@ class Federation:
         quorum_in_range(self.quorum)
         if self.timeout is not None and self.timeout <= 0:
             raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
-        if self.workers < 0:
-            raise ConfigError(f"workers = {self.workers}; wants 0 or more")
         if self.clock is not None:
             self._check_clock(self.clock)
 
@@ -111,7 +130,11 @@ class Federation:
         if clock.down is not None:
             raise ConfigError("clock.down: a run keeps no log of what the silos are sent; leave it out")
         if clock.cycles is not None:
-            asked = [name for name in self.method.steps() if name not in FREE and self.method.uses(name)]
+            asked = [
+                step.name
+                for step in self.method.steps().values()
+                if step.declared.timed and self.method.uses(step.name)
+            ]
             missing = [name for name in asked if name not in clock.cycles]
             if missing:
                 raise ConfigError(
@@ -149,7 +172,7 @@ class Federation:
         problems: list[str] = []
         tasks: dict[str, Task] = {silo.name: silo.task for silo in self.silos}
         for silo in self.silos:
-            problems += silo.problems(self.method)
+            problems += self.method.problems(silo)
         for silo in self._plain:
             if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
                 problems.append(other_pool(silo.name, silo.pool_fingerprint, self.pool_fingerprint))
@@ -181,36 +204,34 @@ class Federation:
             "pool_size": 0 if self.pool is None else len(self.pool),
         }
 
-    def run(self, folder: str | Path | None = None, *, engine: Literal["local", "flare"] = "local") -> Run:
-        """Run the method; `folder` is the run directory (default: a new one in `runs/`).
+    def run(self, folder: str | Path | None = None, *, observers: Iterable[Observer] | None = None) -> Run:
+        """Run the method.
 
         A directory of a run that was interrupted is continued where it stopped; that of a finished one is
-        only opened. `engine="flare"` runs a recipe on FLARE's simulator; results are the same.
+        only opened.
+
+        Parameters
+        ----------
+        folder
+            The run directory; None: a new one in `runs/`.
+        observers
+            Are told what happens, besides the run's own event log; None: a progress bar, on a terminal.
         """
         path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
-        if engine == "flare":
-            need_flare()
-            if self._recipe is None:
-                raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
+        self.engine.ready(from_recipe=self._recipe is not None)
+        watching = [ProgressBar()] if observers is None else list(observers)
         with locked(path):
             run = begin(path, self.settings(), self._recipe)
             clock = None if self.clock is None else self.clock.model_dump(mode="json", exclude_unset=True)
             if run.about.get("clock") != clock:  # it may change: it only tells the time, also of what is past
                 run.mark(run.status, clock=clock)
-            events = Events(path / "events.jsonl")
             if run.status == "refused":
                 _start_over(path)
             if run.status != "finished":
-                events.add(
-                    "start" if run.status == "running" and not (path / "journal").exists() else "resume"
-                )
-                run.mark("running", quorum=self.quorum, timeout=self.timeout, workers=self.workers)
-                if engine == "flare":
-                    self._simulate(run)
-                else:
-                    self._execute(run, events)
+                run.mark("running", quorum=self.quorum, timeout=self.timeout, **self.engine.about())
+                self._execute(PlannedRun(run, self.method, self.agreed(), self.silos, watching))
             for silo in self.silos:
-                record = Record(path / "silos" / silo.name)
+                record = SiloRecord(path / "silos" / silo.name)
                 record.restore(silo)
                 if isinstance(silo, Institution):
                     silo.keep_record(record)
@@ -229,17 +250,12 @@ class Federation:
             pool_classes=() if self.pool_labels is None else tuple(np.unique(self.pool_labels).tolist()),
         )
 
-    def _execute(self, run: Run, events: Events) -> None:
+    def _execute(self, planned: PlannedRun) -> None:
         try:
-            conduct(run, self.method, LocalEngine(self.silos, self.workers), self.agreed(), events)
+            self.engine.execute(planned)
         except Stopped as stopped:
             kind = type(stopped.error)
-            raise kind(f"{stopped}{_own_logs(run.folder, stopped.failed)}") from stopped.error
-
-    def _simulate(self, run: Run) -> None:
-        from cosilo.engines.flare.simulator import simulate
-
-        simulate(run.folder, [silo.name for silo in self.silos])
+            raise kind(f"{stopped}{_own_logs(planned.run.folder, stopped.failed)}") from stopped.error
 
 
 def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
@@ -247,7 +263,7 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
     lines = []
     for name, failure in failed.items():
         log = path / "silos" / name / "log.txt"
-        if failure.kind in ("learner", "error") and log.exists():
+        if failure.kind in (FailureKind.LEARNER, FailureKind.ERROR) and log.exists():
             last = log.read_text(encoding="utf-8").strip().splitlines()[-1]
             if last.partition(": ")[2] not in failure.text:  # it knows more than was said already
                 lines.append(f"\n{log}: {last}")

@@ -1,6 +1,6 @@
 """The methods, by name."""
 
-from cosilo.methods.base import Method, step
+from cosilo.methods.base import Method
 from cosilo.methods.cofed import CoFED
 from cosilo.methods.dofed_spp.dofed_spp import DoFedSPP
 from cosilo.methods.fedadp import FedAdp
@@ -13,6 +13,7 @@ from cosilo.methods.fml import FML
 from cosilo.methods.local import Local
 from cosilo.methods.personalised_fedavg import PersonalisedFedAvg
 from cosilo.methods.tempo import Tempo
+from cosilo.protocol.step import step
 
 METHODS: dict[str, type[Method]] = {
     method.name: method

@@ -1,51 +1,23 @@
 """What a method is: parameters, a `coordinate` function, and the steps it asks silos to do."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from cosilo.errors import ConfigError, DataError, LearnerError
-from cosilo.protocol.message import KINDS, Message
+from cosilo.coordination.coordinator import Silos
+from cosilo.coordination.institution import Institution
+from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
+from cosilo.protocol.message import Message, Shared
+from cosilo.protocol.participant import Participant, refusals
+from cosilo.protocol.scores import declared_fields, scores_out
+from cosilo.protocol.stage import Stage
+from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Declaration, Step, first, step
 from cosilo.protocol.task import Task
-from cosilo.silo.target import aims
-from cosilo.text import listing
-
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.coordination.institution import Institution
-    from cosilo.silo.silo import Silo
-
-
-@dataclass(frozen=True)
-class Step:
-    """One thing a silo can be asked to do, and the kind of every field that leaves it for that."""
-
-    name: str
-    shares: Mapping[str, str]
-    run: Callable[..., Message | None]
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def step(**shares: str) -> Callable[[F], F]:
-    """Make a method's function a step; each keyword names a field of the reply and its kind.
-
-    A step gets the silo and the fields of the coordinator's message as keywords, and returns the reply's
-    fields: exactly those it declares.
-    """
-    for field, kind in shares.items():
-        if kind not in KINDS:
-            raise ConfigError(f"field {field!r} is declared as {kind!r}; wants one of {', '.join(KINDS)}")
-
-    def mark(function: F) -> F:
-        function.__shares__ = shares  # type: ignore[attr-defined]
-        return function
-
-    return mark
+from cosilo.silo.silo import Silo
+from cosilo.silo.target_labels import aims
 
 
 class Method(BaseModel):
@@ -64,49 +36,49 @@ class Method(BaseModel):
     needs_pool_labels: ClassVar[bool] = False
     #: Whether the silos' learners have to be networks, whose weights can be shared.
     needs_network: ClassVar[bool] = False
-    #: Whether silos with members can take part (see `relay`).
-    knows_institutions: ClassVar[bool] = False
 
     @abstractmethod
-    def coordinate(self, silos: "Silos") -> None:
+    def coordinate(self, silos: Silos) -> None:
         """What the coordinator does: ask silos for steps, compute on the replies, ask again."""
 
-    @classmethod
-    def steps(cls) -> dict[str, Step]:
+    def steps(self) -> dict[str, Step]:
         """The steps this method can ask for, by name."""
         found = {}
-        for name in dir(cls):
-            function = getattr(cls, name, None)
-            if callable(function) and hasattr(function, "__shares__"):
-                found[name] = Step(name, function.__shares__, function)
+        for name in dir(type(self)):
+            function = getattr(type(self), name, None)
+            declared = getattr(function, "__step__", None)
+            if isinstance(declared, Declaration):
+                found[name] = Step(name, declared, getattr(self, name), partial(self.relay, name))
         return found
 
     def needs(self) -> dict[str, str]:
-        """The kinds a silo has to share to take part, each with the step and field that needs it.
-
-        `evaluate` is not among them: a silo may keep its scores to itself.
-        """
+        """The kinds a silo has to share to take part, each with the step and field that needs it."""
         return {
-            kind: f"step {step.name!r}, field {field!r}"
+            field.kind: f"step {step.name!r}, field {name!r}"
             for step in self.steps().values()
-            if step.name not in ("hello", "wants", "evaluate") and self.uses(step.name)
-            for field, kind in step.shares.items()
+            if not step.declared.voluntary and self.uses(step.name)
+            for name, field in step.fields.items()
+            if field.kind != "task"
         }
 
     def uses(self, step: str) -> bool:
         """Whether this method, with these parameters, asks for that step at all."""
         return True
 
-    def prepare(self, silo: "Silo") -> None:
-        """Run at the silo before anything is computed: raise if it cannot take part."""
-        if self.needs_network and not silo.learner.has_weights:
-            from cosilo.methods import METHODS
+    def admit(self, participant: Participant) -> None:
+        """Raise if it cannot take part, whatever it shares."""
+        if isinstance(participant, Silo):
+            self.prepare(participant)
+        elif isinstance(participant, Institution):
+            self._prepare_institution(participant)
 
-            others = [name for name, method in METHODS.items() if not method.needs_network]
+    def prepare(self, silo: Silo) -> None:
+        """Run at each silo before anything is computed: raise if it cannot take part."""
+        if self.needs_network and not silo.learner.has_weights:
             lack = "has no weights to share" if "weights" in self.needs() else "is no torch network"
             raise LearnerError(
                 f"silo {silo.name!r}: {silo.learner.name} {lack}, which {self.name} needs; "
-                f"it can join {listing(others)}"
+                "`cosilo methods` shows which methods take any learner"
             )
         if self.needs_pool_labels and silo.pool is not None and silo.pool_labels is None:
             raise DataError(
@@ -114,15 +86,52 @@ class Method(BaseModel):
                 "set labelled = true for it, in Python pool_labels=…"
             )
 
-    def relay(self, institution: "Institution", step: str, message: Message) -> Message:
-        """What an institution does when it is asked for a step: here, one without a reply is for all members.
+    def _prepare_institution(self, institution: Institution) -> None:
+        for one in self.unmerged():
+            raise ConfigError(
+                f"silo {institution.name!r}: is an institution with members, and {self.name} does not say "
+                f"how their {one} become one; `cosilo methods` shows which methods take institutions"
+            )
+
+    def unmerged(self) -> list[str]:
+        """The fields that keep institutions out: nothing says how those of their members become one."""
+        return [
+            f"{name!r} (step {step.name!r})"
+            for step in self.steps().values()
+            if step.name not in (HELLO, WANTS, EVALUATE) and self.uses(step.name)
+            for name, field in step.fields.items()
+            if field.merge is None
+        ]
+
+    def problems(self, participant: Participant) -> list[str]:
+        """What keeps it from taking part, one line each, for its owner; nothing is computed."""
+        found = refusals(participant, self.name, self.needs())
+        try:
+            self.admit(participant)
+        except CosiloError as error:
+            if isinstance(participant, Institution):
+                return [str(error)]  # no other policy would help
+            found.append(str(error))
+        if isinstance(participant, Institution):
+            where = f"silo {participant.name!r}"
+            found += [f"{where}: {line}" for member in participant.silos for line in self.problems(member)]
+        return found
+
+    def relay(self, step: str, institution: Institution, message: Message) -> Message:
+        """What an institution does when it is asked for a step: ask its members, and merge what they reply.
 
         `hello` and `evaluate` are answered by the institution itself.
         """
-        if self.steps()[step].shares:
-            raise ConfigError(f"{self.name} does not say what an institution replies to step {step!r}")
-        institution.members.ask(step, message)
-        return {}
+        members, fields = institution.members, self.steps()[step].fields
+        if fields and all(field.merge is first for field in fields.values()):
+            one = members.names[0]  # nobody else need do it
+            return members.ask(step, message, to=[one], quorum=1.0)[one]
+        replies = members.ask(step, message)
+        return {
+            name: field.merge([reply[name] for reply in replies.values()])
+            for name, field in fields.items()
+            if field.merge is not None
+        }
 
     def check(self, tasks: Mapping[str, Task]) -> None:
         """Run at the coordinator before anything is computed: raise if these tasks do not go together."""
@@ -135,8 +144,16 @@ class Method(BaseModel):
         `cosilo.silo.target.untaught` names the target classes that no other silo trains on.
         """
 
-    @step(classes="task", pool="task", offers="task")
-    def hello(self, silo: "Silo") -> Message:
+    # ------------------------------------------------------------------ the contract's own steps
+
+    @step(
+        timed=False,
+        needs_model=False,
+        classes=Shared("task", "names of the silo's classes"),
+        pool=Shared("task", "fingerprint of its pool"),
+        offers=Shared("task", "what it is willing to share"),
+    )
+    def hello(self, silo: Silo) -> Message:
         """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
         self.prepare(silo)
         offers = silo.shares if silo.data.has_test else silo.shares - {"metrics"}
@@ -149,16 +166,21 @@ class Method(BaseModel):
             "offers": sorted(offers),
         }
 
-    @step(training="task", wanted="task")
-    def wants(self, silo: "Silo") -> Message:
+    @step(
+        timed=False,
+        needs_model=False,
+        training=Shared("task", "names of the classes that it has training data of"),
+        wanted=Shared("task", "names of the classes of its target"),
+    )
+    def wants(self, silo: Silo) -> Message:
         """Asked after `hello` of silos with a target: which classes they train on, and which they want."""
         training, wanted = aims(silo)
         return {"training": training, "wanted": wanted}
 
-    @step(accuracy="metrics", instances="metrics")
-    def evaluate(self, silo: "Silo", stage: str) -> Message:
-        """Share the silo's score after `stage`; the score itself was taken, privately, when it trained."""
-        if stage not in silo.scores:
+    @step(timed=False, needs_model=False, voluntary=True, **declared_fields())
+    def evaluate(self, silo: Silo, stage: str) -> Message:
+        """Share the silo's scores after a stage; they were taken, privately, when it trained."""
+        scores = silo.scores.get(Stage.parse(stage))
+        if not scores:
             raise DataError(f"silo {silo.name!r}: took no score after {stage!r}")
-        accuracy, instances = silo.scores[stage]
-        return {"accuracy": accuracy, "instances": instances}
+        return scores_out(scores)

@@ -19,23 +19,46 @@ Deviations from the paper:
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from cosilo.aggregation.voting import Elected, agreement, elect, vote_dtype
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, LearnerError
-from cosilo.methods.base import Method, step
-from cosilo.protocol.message import Message
+from cosilo.methods.base import Method
+from cosilo.protocol.findings import Findings
+from cosilo.protocol.message import Message, Shared
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+from cosilo.protocol.step import step
 from cosilo.protocol.task import Task
+from cosilo.runs.journal import Replies
+from cosilo.silo.silo import Silo
 from cosilo.text import listing
 
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.runs.journal import Replies
-    from cosilo.silo.silo import Silo
+
+class Vote(BaseModel):
+    """One vote: who voted, what was elected, who got how much, who agreed with whom."""
+
+    stage: str
+    voters: list[str]
+    weights: list[float]
+    #: Instances elected, by class.
+    elected: dict[str, int]
+    #: Instances that each silo was given, by silo.
+    received: dict[str, int] = {}
+    #: The share of the pool on which a silo abstained.
+    abstained: dict[str, float]
+    #: Of two voters, on the pool; None where they have no class in common.
+    agreement: list[list[float | None]]
+
+
+class Votes(Findings):
+    """What CoFED's part of the report reads."""
+
+    voting: list[Vote] = Field(default_factory=list)
 
 
 class CoFED(Method):
@@ -64,19 +87,17 @@ class CoFED(Method):
     #: How often to label, vote and update; one is the paper's, more saturate.
     rounds: Annotated[int, Field(ge=1)] = 1
 
-    def coordinate(self, silos: "Silos") -> None:
+    def coordinate(self, silos: Silos) -> None:
         """The steps of § 4.1."""
         trained = silos.ask("train")  # 1. local training
-        silos.evaluate("local", to=trained)
+        silos.evaluate(LOCAL, to=trained)
         weights = self._weights(silos, trained)
-        stages = [f"round {number}" for number in range(1, self.rounds)] + ["federated"]
-        silos.tell(voting=[self._round(silos, list(trained), weights, stage) for stage in stages])
+        for stage in [*map(Stage.after_round, range(1, self.rounds)), FEDERATED]:
+            silos.found(Votes).voting.append(self._round(silos, list(trained), weights, stage))
 
-    def _round(
-        self, silos: "Silos", names: list[str], weights: dict[str, float], stage: str
-    ) -> dict[str, Any]:
+    def _round(self, silos: Silos, names: list[str], weights: dict[str, float], stage: Stage) -> Vote:
         votes = silos.ask("label", to=names)  # 2. pseudolabelling
-        elected, facts = self._elect(silos, votes, weights)  # 3. aggregation
+        elected, vote = self._elect(silos, votes, weights, stage)  # 3. aggregation
         vocabulary = silos.vocabulary
 
         def share_of(name: str) -> Message:  # R_i (eq. 19), in the silo's own codes
@@ -84,72 +105,76 @@ class CoFED(Method):
             index, label = elected.for_task(codes)
             own = np.zeros(len(vocabulary), np.int32)
             own[codes] = np.arange(len(codes))
-            return {"index": index, "label": own[label], "stage": stage}
+            return {"index": index, "label": own[label], "stage": str(stage)}
 
         updated = silos.ask("update", each=share_of, to=names)  # 4. update training
         silos.evaluate(stage, to=updated)
         mine = {name: elected.for_task(silos.tasks[name].codes_in(vocabulary)) for name in updated}
-        received = {name: len(index) for name, (index, _) in mine.items()}
-        return {**facts, "stage": stage, "received": received}
+        vote.received = {name: len(index) for name, (index, _) in mine.items()}
+        return vote
 
-    def _weights(self, silos: "Silos", trained: "Replies") -> dict[str, float]:
+    def _weights(self, silos: Silos, trained: Replies) -> dict[str, float]:
         if self.weights == "size":
-            return {name: _number(reply["size"]) for name, reply in silos.ask("size", to=trained).items()}
+            return {name: reply.number("size") for name, reply in silos.ask("size", to=trained).items()}
         if self.weights == "accuracy":
             replies = silos.ask("credibility", to=trained)
-            return {name: _number(reply["accuracy"]) for name, reply in replies.items()}
+            return {name: reply.number("accuracy") for name, reply in replies.items()}
         if isinstance(self.weights, dict):
             return dict(self.weights)
         return dict.fromkeys(silos.names, 1.0)
 
     def _elect(
-        self, silos: "Silos", votes: "Replies", weights: dict[str, float]
-    ) -> tuple[Elected, dict[str, Any]]:
+        self, silos: Silos, votes: Replies, weights: dict[str, float], stage: Stage
+    ) -> tuple[Elected, Vote]:
         names = [name for name in votes if name in weights]
         vocabulary = silos.vocabulary
         tasks = [silos.tasks[name].codes_in(vocabulary) for name in names]
-        ballots = [_translate(votes[name]["votes"], codes) for name, codes in zip(names, tasks, strict=True)]
+        ballots = [
+            _translate(votes[name].array("votes"), codes) for name, codes in zip(names, tasks, strict=True)
+        ]
         elected = elect(ballots, tasks, len(vocabulary), self.alpha, [weights[name] for name in names])
-        return elected, {
-            "voters": names,
-            "weights": [weights[name] for name in names],
-            "elected": dict(zip(vocabulary.classes, elected.per_class().tolist(), strict=True)),
-            "abstained": {name: float(np.mean(b == -1)) for name, b in zip(names, ballots, strict=True)},
-            "agreement": _without_nan(agreement(ballots, tasks, len(vocabulary))),
-        }
+        return elected, Vote(
+            stage=str(stage),
+            voters=names,
+            weights=[weights[name] for name in names],
+            elected=dict(zip(vocabulary.classes, elected.per_class().tolist(), strict=True)),
+            abstained={name: float(np.mean(b == -1)) for name, b in zip(names, ballots, strict=True)},
+            agreement=_without_nan(agreement(ballots, tasks, len(vocabulary))),
+        )
 
     # ------------------------------------------------------------------ at the silo
 
     @step()
-    def train(self, silo: "Silo") -> None:
+    def train(self, silo: Silo) -> None:
         """Local training on the silo's own data."""
-        silo.fit("local", validate=self.weights == "accuracy", on_test=self.selection == "test")
+        silo.fit(LOCAL, validate=self.weights == "accuracy", on_test=self.selection == "test")
 
-    @step(size="size")
-    def size(self, silo: "Silo") -> Message:
+    @step(size=Shared("size", "training instances: what a vote weighs"))
+    def size(self, silo: Silo) -> Message:
         """How many training instances there are, as a weight."""
         return {"size": silo.size}
 
-    @step(accuracy="metrics")
-    def credibility(self, silo: "Silo") -> Message:
+    @step(accuracy=Shared("metrics", "validation accuracy: what a vote weighs"))
+    def credibility(self, silo: Silo) -> Message:
         """Accuracy on validation data, as a weight."""
         return {"accuracy": silo.validation_accuracy()}
 
-    @step(votes="labels")
-    def label(self, silo: "Silo") -> Message:
+    @step(votes=Shared("labels", "one class of the silo's task per pool instance, or an abstention"))
+    def label(self, silo: Silo) -> Message:
         """One class of the silo's own task for every pool instance (eq. 17), or an abstention."""
         return {"votes": silo.label_pool(self.margin)}
 
     @step()
-    def update(self, silo: "Silo", index: NDArray[Any], label: NDArray[Any], stage: str) -> None:
+    def update(self, silo: Silo, index: NDArray[Any], label: NDArray[Any], stage: str) -> None:
         """Train on D_i ∪ R_i."""
+        after = Stage.parse(stage)
         if len(index) == 0:
-            silo.keep_score(stage)
+            silo.keep_score(after)
             return
         prefers = silo.learner.warm_starts_by_default
         warm = prefers if self.update_from == "auto" else self.update_from == "local"
         silo.fit(
-            stage,
+            after,
             pseudo=silo.pool_examples(index, label),
             update=True,
             warm=warm,
@@ -164,7 +189,7 @@ class CoFED(Method):
         """Sizes and validation accuracies are asked for only if votes are weighted by them."""
         return {"size": self.weights == "size", "credibility": self.weights == "accuracy"}.get(step, True)
 
-    def prepare(self, silo: "Silo") -> None:
+    def prepare(self, silo: Silo) -> None:
         """The learner has to be able to do what the parameters ask of it."""
         learner, where = silo.learner, f"silo {silo.name!r}: {silo.learner.name}"
         if self.selection == "test" and not silo.data.has_test:
@@ -191,11 +216,7 @@ class CoFED(Method):
             raise ConfigError(f"weights are given for other silos than there are (see {odd[0]!r})")
 
 
-def _number(value: Any) -> float:
-    return float(value)
-
-
-def _translate(votes: Any, codes: list[int]) -> NDArray[np.signedinteger[Any]]:
+def _translate(votes: NDArray[Any], codes: list[int]) -> NDArray[np.signedinteger[Any]]:
     """Votes in a silo's own codes as votes in the vocabulary's; −1 stays −1."""
     table = np.array([*codes, -1], vote_dtype(max(codes) + 1))  # index −1 is the last place
     translated: NDArray[np.signedinteger[Any]] = table[votes]

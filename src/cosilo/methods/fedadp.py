@@ -14,18 +14,18 @@ Deviations from the paper:
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from cosilo.aggregation.angles import angle, shares, smoothed
 from cosilo.aggregation.averaging import Weights, mean
+from cosilo.coordination.coordinator import Silos
 from cosilo.methods.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.runs.journal import Replies
+from cosilo.protocol.message import State
+from cosilo.runs.journal import Replies
 
 
 class FedAdp(FedAvg):
@@ -42,7 +42,7 @@ class FedAdp(FedAvg):
     #: Where the rule holds; elsewhere it is the mean of FedAvg.
     at: Literal["both", "server", "institutions"] = "both"
 
-    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
+    def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The replies are read three times, one in memory at a time: mean update, angles, weighted mean."""
         average = super().merged(silos, replies, state)
         here = "server" if silos.within is None else "institutions"
@@ -51,20 +51,19 @@ class FedAdp(FedAvg):
         angles: dict[str, float] = {}
         sizes: dict[str, float] = {}
         # By name: θ̃ and the number of rounds it is the mean of.
-        known: dict[str, Any] = dict(state.get("angles", {}))
+        known = state.group("angles") if "angles" in state else {}
+        start = state.group("weights")
         for name, reply in replies.items():
-            weights: Any = reply["weights"]
-            size: Any = reply["size"]
-            sizes[name] = float(size) if self.weighting == "size" else 1.0
+            sizes[name] = reply.number("size") if self.weighting == "size" else 1.0
             before, times = known.get(name, (0.0, 0))
-            angles[name] = smoothed(float(before), int(times), angle(weights, average, state["weights"]))
+            now = angle(reply.group("weights"), average, start)
+            angles[name] = smoothed(float(before), int(times), now)
             known[name] = np.array([angles[name], times + 1])
         state["angles"] = known
         weighed = shares(sizes, angles, self.alpha)
 
         def models() -> Iterable[tuple[Weights, float]]:
             for name, reply in replies.items():
-                weights: Any = reply["weights"]
-                yield weights, weighed[name]
+                yield reply.group("weights"), weighed[name]
 
         return mean(models())

@@ -16,18 +16,20 @@ Deviations from the paper:
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from numpy.typing import NDArray
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, mean
-from cosilo.methods.base import step
-from cosilo.methods.rounds import Rounds
-from cosilo.protocol.message import Message
+from cosilo.coordination.coordinator import Silos
+from cosilo.methods.rounds import Rounds, averaged
+from cosilo.protocol.message import Message, Shared, State
+from cosilo.protocol.stage import Stage
+from cosilo.protocol.step import step, total
+from cosilo.runs.journal import Replies
+from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
     from cosilo.learners.trainee import Correction
-    from cosilo.runs.journal import Replies
-    from cosilo.silo.silo import Silo
 
 
 class Averaging(Rounds):
@@ -39,21 +41,22 @@ class Averaging(Rounds):
     #: What a silo's model weighs in the average.
     weighting: Literal["size", "equal"] = "size"
 
-    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
+    def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """Σ n_k w_k / Σ n_k, or the plain mean."""
 
         def models() -> Iterable[tuple[Weights, float]]:
             for reply in replies.values():  # from disk, one at a time
-                weights: Any = reply["weights"]
-                size: Any = reply["size"]
-                yield weights, float(size) if self.weighting == "size" else 1.0
+                yield reply.group("weights"), reply.number("size") if self.weighting == "size" else 1.0
 
         return mean(models())
 
     # ------------------------------------------------------------------ at the silo
 
-    @step(weights="weights", size="size")
-    def train(self, silo: "Silo", weights: Weights, round: int, epochs: int | None = None) -> Message:
+    @step(
+        weights=Shared("weights", "the silo's network after its epochs of this round", merge=averaged),
+        size=Shared("size", "training instances: what the network weighs in the mean", merge=total),
+    )
+    def train(self, silo: Silo, weights: Weights, round: int, epochs: int | None = None) -> Message:
         """ClientUpdate: some epochs from the global weights."""
         silo.network.set_weights(weights, keep=self.keeps_models)
         silo.network.train(
@@ -68,12 +71,12 @@ class Averaging(Rounds):
         """What is added to the gradients of a training: nothing."""
         return None
 
-    @step()
-    def judge(self, silo: "Silo", weights: Weights, stage: str) -> None:
+    @step(timed=False)
+    def judge(self, silo: Silo, weights: Weights, stage: str) -> None:
         """Take the global model and its scores: on the silo's own classes, and among all."""
         silo.network.set_weights(weights)
-        silo.take_score(stage)
-        silo.take_joint_score(stage)
+        silo.take_score(Stage.parse(stage))
+        silo.take_joint_score(Stage.parse(stage))
 
 
 class FedAvg(Averaging):

@@ -16,26 +16,25 @@ Deviations from the paper:
   the rounds have together.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, like, mean
+from cosilo.aggregation.averaging import Weights, mean, same_structure
+from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage, RunError
-from cosilo.methods.base import step
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.packing import pack, unpack
-from cosilo.protocol.message import Message
+from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.step import step
+from cosilo.runs.journal import Replies
+from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.runs.journal import Replies
-    from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -50,8 +49,6 @@ class FedBE(FedAvg):
 
     name: ClassVar[str] = "fedbe"
     needs_pool: ClassVar[bool] = True
-    #: Institutions have no pool, and no model of their own that could speak about it.
-    knows_institutions: ClassVar[bool] = False
     #: A silo's own model is asked about the pool.
     keeps_models: ClassVar[bool] = True
 
@@ -72,7 +69,7 @@ class FedBE(FedAvg):
     average_from: Count = 500
     average_every: Count = 25
 
-    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
+    def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """Teachers, their word on the pool, and the student's training."""
         average = super().merged(silos, replies, state)
         drawn = self._draws(replies, average, silos.rng)
@@ -89,23 +86,27 @@ class FedBE(FedAvg):
         targets = sharpened(_mean_word(scored), self.temperature)
         for name in scored:  # the first that can
             student: Message = {"weights": average, "targets": targets}
-            taught = silos.ask("distil", student, to=[name], valid=like(average), quorum=0.0)
+            taught = silos.ask("distil", student, to=[name], valid=same_structure(average), quorum=0.0)
             for reply in taught.values():
-                found: Any = reply["weights"]
-                return dict(found)
+                return reply.group("weights")
         raise RunError("step 'distil': no silo could train the global model")
 
-    def _draws(self, replies: "Replies", average: Weights, rng: np.random.Generator) -> list[Weights]:
+    def _draws(self, replies: Replies, average: Weights, rng: np.random.Generator) -> list[Weights]:
         """Models around the silos' own."""
         if self.samples == 0:
             return []
         if self.draw == "dirichlet":
             shares = rng.dirichlet(np.ones(len(replies)), self.samples)
             return [
-                mean((_weights(reply), share) for reply, share in zip(replies.values(), row, strict=True))
+                mean(
+                    (reply.group("weights"), share)
+                    for reply, share in zip(replies.values(), row, strict=True)
+                )
                 for row in shares
             ]
-        spread = deviations((_weights(reply) for reply in replies.values()), average, self.draw == "updates")
+        spread = deviations(
+            (reply.group("weights") for reply in replies.values()), average, self.draw == "updates"
+        )
         drawn: list[Weights] = []
         for _ in range(self.samples):
             model = {}
@@ -120,8 +121,13 @@ class FedBE(FedAvg):
 
     # ------------------------------------------------------------------ at the silo
 
-    @step(chances="logits", teachers="logits")
-    def score(self, silo: "Silo", models: Weights | None = None) -> Message:
+    @step(
+        chances=Shared(
+            "logits", "what its model and those it was sent say about the pool, added up by class"
+        ),
+        teachers=Shared("logits", "how many models that is the sum of"),
+    )
+    def score(self, silo: Silo, models: Weights | None = None) -> Message:
         """What the silo's own model and those it was given say about the pool, added up."""
         own, pool = silo.network.weights(), silo.need_pool()
         trial = silo.network.another(None)
@@ -132,8 +138,8 @@ class FedBE(FedAvg):
             total += trial.predict_proba(pool)
         return {"chances": total.astype(np.float32), "teachers": np.array(float(len(teachers)))}
 
-    @step(weights="weights")
-    def distil(self, silo: "Silo", weights: Weights, targets: NDArray[Any]) -> Message:
+    @step(weights=Shared("weights", "the mean network after learning from the ensemble"))
+    def distil(self, silo: Silo, weights: Weights, targets: NDArray[Any]) -> Message:
         """Train the mean model towards what the teachers say."""
         student = silo.network.another(None)
         student.set_weights(weights)
@@ -214,28 +220,21 @@ def sharpened(chances: NDArray[Any], temperature: float) -> NDArray[np.float32]:
     return np.asarray(sharp / sharp.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-def _weights(reply: Message) -> Weights:
-    weights: Any = reply["weights"]
-    return weights  # type: ignore[no-any-return]
-
-
-def _mean_word(replies: "Replies") -> NDArray[np.float64]:
+def _mean_word(replies: Replies) -> NDArray[np.float64]:
     """The mean over all teachers: one reply in memory at a time."""
-    total: Any = 0.0
+    total: NDArray[np.float64] = np.zeros(())
     teachers = 0.0
     for reply in replies.values():
-        chances: Any = reply["chances"]
-        count: Any = reply["teachers"]
-        total, teachers = total + chances.astype(np.float64), teachers + float(count)
+        total = total + reply.array("chances").astype(np.float64)
+        teachers += float(reply.array("teachers"))
     return np.asarray(total / teachers)
 
 
-def _probabilities(instances: int, outputs: int) -> Callable[[str, Message], None]:
+def _probabilities(instances: int, outputs: int) -> Check:
     """A check for sums of probabilities: their form, and that each row adds up to the number of teachers."""
 
-    def check(silo: str, reply: Message) -> None:
-        chances: Any = reply["chances"]
-        teachers: Any = reply["teachers"]
+    def check(silo: str, reply: Fields) -> None:
+        chances, teachers = reply.array("chances"), reply.array("teachers")
         if chances.shape != (instances, outputs) or teachers.shape != ():
             raise BadMessage(f"field 'chances' is {list(chances.shape)}; wants {[instances, outputs]}")
         if (

@@ -23,26 +23,34 @@ Deviations from the paper:
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, like
+from cosilo.aggregation.averaging import Weights, same_structure
 from cosilo.aggregation.similarity import distance, fomo
+from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage
-from cosilo.methods.base import Method, step
+from cosilo.methods.base import Method
 from cosilo.methods.packing import pack, unpack
-from cosilo.protocol.message import Message
-
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.runs.journal import Replies
-    from cosilo.silo.data import Examples
-    from cosilo.silo.silo import Silo
+from cosilo.protocol.findings import Findings, Matrix
+from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+from cosilo.protocol.step import step
+from cosilo.runs.journal import Replies
+from cosilo.silo.data import Examples
+from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
+
+
+class Affinity(Findings):
+    """What FedFomo's part of the report reads."""
+
+    #: What each silo gave the models of the others, over all rounds.
+    affinity: Matrix | None = None
 
 
 class FedFomo(Method):
@@ -69,30 +77,29 @@ class FedFomo(Method):
     #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Count = 1
 
-    def coordinate(self, silos: "Silos") -> None:
+    def coordinate(self, silos: Silos) -> None:
         """Train, exchange, mix, round after round."""
         names, state = silos.names, silos.marked
         if state is None:
             alone = silos.ask("alone")  # the denominator of every comparison
-            silos.evaluate("local", to=alone)
+            silos.evaluate(LOCAL, to=alone)
             silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
             first = silos.ask("initial", to=names[:1], quorum=1.0)
             silos.ask("start", {"weights": first[names[0]]["weights"]})
-            state = {"round": 0, "affinity": np.zeros((len(names), len(names)))}
+            state = State({"round": 0, "affinity": np.zeros((len(names), len(names)))})
             silos.mark(**state)
-        affinity: Any = state["affinity"]
-        done: Any = state["round"]
+        affinity, done = state.array("affinity"), state.integer("round")
         for number in range(done + 1, self.rounds + 1):
             uploaded = silos.ask("train", {"round": number}, valid=_alike())
             epsilon = max(0.0, self.epsilon - self.epsilon_decay * (number - 1))
             sent = {name: self._pick(silos, name, uploaded, affinity, epsilon) for name in names}
             last = number == self.rounds
-            stage = "federated" if last else f"round {number}"
+            stage = FEDERATED if last else Stage.after_round(number)
             judged = last or number % self.evaluate_every == 0
-            message = partial(_parcel, uploaded, sent, stage if judged else "")
+            message = partial(_parcel, uploaded, sent, str(stage) if judged else "")
             mixed = silos.ask("mix", each=message, to=list(uploaded), valid=_as_many(sent))
             for name, reply in mixed.items():
-                weights: Any = reply["weights"]
+                weights = reply.array("weights")
                 total = float(np.abs(weights).sum())
                 if total > 0:
                     columns = [names.index(other) for other in sent[name]]
@@ -100,10 +107,10 @@ class FedFomo(Method):
             if judged:
                 silos.evaluate(stage, to=mixed)
             silos.mark(round=number, affinity=affinity)
-        silos.tell(affinity={"silos": names, "values": np.round(affinity, 4).tolist()})
+        silos.found(Affinity).affinity = Matrix(silos=names, values=np.round(affinity, 4).tolist())
 
     def _pick(
-        self, silos: "Silos", name: str, uploaded: "Replies", affinity: NDArray[Any], epsilon: float
+        self, silos: Silos, name: str, uploaded: Replies, affinity: NDArray[Any], epsilon: float
     ) -> list[str]:
         """The models that a silo gets: at random with probability ε, else those that helped most so far."""
         row = affinity[silos.names.index(name)]
@@ -115,28 +122,28 @@ class FedFomo(Method):
 
     # ------------------------------------------------------------------ at the silo
 
-    @step()
-    def alone(self, silo: "Silo") -> None:
+    @step(timed=False)
+    def alone(self, silo: Silo) -> None:
         """Local training by the silo's own training, for as many epochs as the federation has: equal work."""
-        silo.fit("local", epochs=self.rounds * self.epochs)
+        silo.fit(LOCAL, epochs=self.rounds * self.epochs)
 
     @step()
-    def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
+    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
         """From now on the network has an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
 
-    @step(weights="weights")
-    def initial(self, silo: "Silo") -> Message:
+    @step(weights=Shared("weights", "a network before any training, for everyone to start from"))
+    def initial(self, silo: Silo) -> Message:
         """The weights that everyone starts from."""
         return {"weights": silo.network.weights()}
 
     @step()
-    def start(self, silo: "Silo", weights: Weights) -> None:
+    def start(self, silo: Silo, weights: Weights) -> None:
         """Take them over."""
         silo.network.set_weights(weights)
 
-    @step(weights="weights")
-    def train(self, silo: "Silo", round: int) -> Message:
+    @step(weights=Shared("weights", "the silo's network after its epochs of this round"))
+    def train(self, silo: Silo, round: int) -> Message:
         """Some epochs from the silo's own model; where it began is remembered."""
         silo.notes["base"] = silo.network.weights()
         _, (X, y) = _parts(silo)
@@ -144,10 +151,10 @@ class FedFomo(Method):
         silo.network.train((X, silo.network.codes[y]), epochs=self.epochs, lr=lr)
         return {"weights": silo.network.weights()}
 
-    @step(weights="similarity")
-    def mix(self, silo: "Silo", origins: list[str], stage: str, models: Weights | None = None) -> Message:
+    @step(weights=Shared("similarity", "how much each model it got helps this silo"))
+    def mix(self, silo: Silo, origins: list[str], stage: str, models: Weights | None = None) -> Message:
         """Weigh the models on validation data (eq. 4), and move towards them (eq. 5)."""
-        base: Any = silo.notes["base"]
+        base = silo.notes.group("base")
         own = silo.network.weights()
         candidates = {**unpack(models or {}), silo.name: own}
         X, y = _parts(silo)[0]
@@ -165,19 +172,19 @@ class FedFomo(Method):
         helpers = [(candidates[name], share) for name, share in zip(names, weights, strict=True)]
         silo.network.set_weights(_moved(base, helpers))
         if stage:
-            silo.take_score(stage)
+            silo.take_score(Stage.parse(stage))
         return {"weights": weights[:-1]}
 
 
-def _parts(silo: "Silo") -> "tuple[Examples, Examples]":
+def _parts(silo: Silo) -> tuple[Examples, Examples]:
     """What others' models are weighed on, and what the silo trains on."""
     target = silo.data.target
     return silo.data.validation() if target is None else (target.labelled, silo.data.own)
 
 
-def _parcel(uploaded: "Replies", sent: Mapping[str, list[str]], stage: str, name: str) -> Message:
+def _parcel(uploaded: Replies, sent: Mapping[str, list[str]], stage: str, name: str) -> Message:
     """What one silo gets: the models picked for it, from disk when it is its turn."""
-    models: Any = {other: uploaded[other]["weights"] for other in sent[name]}
+    models = {other: uploaded[other].group("weights") for other in sent[name]}
     return {"models": pack(models), "origins": sent[name], "stage": stage}
 
 
@@ -195,23 +202,23 @@ def _moved(base: Weights, models: Sequence[tuple[Weights, float]]) -> dict[str, 
     return found
 
 
-def _alike() -> Any:
+def _alike() -> Check:
     """A check that all models have the same names and shapes: those of the first that arrives."""
-    first: list[Any] = []
+    first: list[Check] = []
 
-    def check(silo: str, reply: Message) -> None:
+    def check(silo: str, reply: Fields) -> None:
         if not first:
-            first.append(like(reply["weights"]))  # type: ignore[arg-type]
+            first.append(same_structure(reply.group("weights")))
         first[0](silo, reply)
 
     return check
 
 
-def _as_many(sent: Mapping[str, list[str]]) -> Any:
+def _as_many(sent: Mapping[str, list[str]]) -> Check:
     """A check that a silo gave one weight for each model it got, none below 0."""
 
-    def check(silo: str, reply: Message) -> None:
-        weights: Any = reply["weights"]
+    def check(silo: str, reply: Fields) -> None:
+        weights = reply.array("weights")
         if weights.shape != (len(sent[silo]),) or (weights < 0).any():
             raise BadMessage(f"field 'weights' wants {len(sent[silo])} numbers of at least 0")
 

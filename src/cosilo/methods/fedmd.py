@@ -24,7 +24,7 @@ Deviations from the paper:
   most, private_epochs + rounds × revisit_epochs, by the silo's own training.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -32,20 +32,21 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, mean
+from cosilo.coordination.coordinator import Check, Silos
 from cosilo.data.instances import Instances, take
 from cosilo.data.pool_labels import stratified
 from cosilo.errors import BadMessage, DataError
-from cosilo.methods.base import Method, step
-from cosilo.protocol.message import Message
+from cosilo.methods.base import Method
+from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+from cosilo.protocol.step import step
 from cosilo.protocol.task import Task, in_order
+from cosilo.runs.journal import Replies
 from cosilo.silo.data import hold_out
+from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.runs.journal import Replies
-    from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
 #: The share of the pool that early stopping looks at.
@@ -87,19 +88,18 @@ class FedMD(Method):
     #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Count = 1
 
-    def coordinate(self, silos: "Silos") -> None:
+    def coordinate(self, silos: Silos) -> None:
         """Algorithm 1."""
         state = silos.marked
         if state is None:
             alone = silos.ask("alone")  # the denominator of every comparison
-            silos.evaluate("local", to=alone)
+            silos.evaluate(LOCAL, to=alone)
             ready = silos.ask("pretrain", {"classes": self._outputs(silos)})  # transfer learning
-            silos.evaluate("round 0", to=ready)
+            silos.evaluate(Stage.after_round(0), to=ready)
             # Nobody can join later: whoever has not pretrained has no outputs to compare.
-            state = {"round": 0, "silos": list(ready)}
+            state = State({"round": 0, "silos": list(ready)})
             silos.mark(**state)
-        names: Any = state["silos"]
-        done: Any = state["round"]
+        names, done = state.names("silos"), state.integer("round")
         valid = _shaped(min(self.subset, silos.pool_size), len(self._outputs(silos)))
         for number in range(done + 1, self.rounds + 1):
             draw = int(silos.rng.integers(2**32))
@@ -107,26 +107,26 @@ class FedMD(Method):
             consensus = _mean(scores)  # aggregate
             silos.ask("digest", {"draw": draw, "targets": consensus}, to=names)  # distribute, digest
             last = number == self.rounds
-            stage = "federated" if last else f"round {number}"
+            stage = FEDERATED if last else Stage.after_round(number)
             judged = last or number % self.evaluate_every == 0
-            revisited = silos.ask("revisit", {"stage": stage} if judged else {}, to=names)
+            revisited = silos.ask("revisit", {"stage": str(stage)} if judged else {}, to=names)
             if judged:
                 silos.evaluate(stage, to=revisited)
             silos.mark(round=number, silos=names)
 
     @staticmethod
-    def _outputs(silos: "Silos") -> list[str]:
+    def _outputs(silos: Silos) -> list[str]:
         return list(in_order([*silos.vocabulary.classes, *silos.pool_classes]))
 
     # ------------------------------------------------------------------ at the silo
 
-    @step()
-    def alone(self, silo: "Silo") -> None:
+    @step(timed=False)
+    def alone(self, silo: Silo) -> None:
         """Local training by the silo's own training, for as many epochs as FedMD has on private data."""
-        silo.fit("local", epochs=self.private_epochs + self.rounds * self.revisit_epochs)
+        silo.fit(LOCAL, epochs=self.private_epochs + self.rounds * self.revisit_epochs)
 
     @step()
-    def pretrain(self, silo: "Silo", classes: list[str]) -> None:
+    def pretrain(self, silo: Silo, classes: list[str]) -> None:
         """Transfer learning: first the pool, then the silo's own data."""
         silo.network.widen(classes)
         pool, labels = silo.labelled_pool()
@@ -149,15 +149,15 @@ class FedMD(Method):
         silo.network.train(
             epochs=self.private_epochs, batch=self.private_batch, patience=self.private_patience
         )
-        silo.take_score("round 0")
+        silo.take_score(Stage.after_round(0))
 
-    @step(logits="logits")
-    def score(self, silo: "Silo", draw: int) -> Message:
+    @step(logits=Shared("logits", "the network's outputs for this round's part of the pool"))
+    def score(self, silo: Silo, draw: int) -> Message:
         """What the network says about this round's part of the pool."""
         return {"logits": silo.network.logits(self._part(silo, draw))}
 
     @step()
-    def digest(self, silo: "Silo", draw: int, targets: NDArray[Any]) -> None:
+    def digest(self, silo: Silo, draw: int, targets: NDArray[Any]) -> None:
         """Approach the consensus on the same part."""
         part = self._part(silo, draw)
         wanted = len(part), silo.network.outputs
@@ -173,20 +173,20 @@ class FedMD(Method):
         )
 
     @step()
-    def revisit(self, silo: "Silo", stage: str = "") -> None:
+    def revisit(self, silo: Silo, stage: str = "") -> None:
         """Go on with private data; without a stage the model is not judged."""
         silo.network.train(epochs=self.revisit_epochs, batch=self.revisit_batch)
         if stage:
-            silo.take_score(stage)
+            silo.take_score(Stage.parse(stage))
 
-    def _part(self, silo: "Silo", draw: int) -> Instances:
+    def _part(self, silo: Silo, draw: int) -> Instances:
         """The same instances at every silo: their pools and labels are the same, and so is the draw."""
         pool, labels = silo.labelled_pool()
         return take(pool, stratified(labels, self.subset, draw))
 
     # ------------------------------------------------------------------ before anything is computed
 
-    def prepare(self, silo: "Silo") -> None:
+    def prepare(self, silo: Silo) -> None:
         """Public and private instances go through one network, and early stopping needs validation data."""
         super().prepare(silo)
         if silo.pool is not None and _is_bytes(silo.pool) != _is_bytes(silo.data.all[0]):
@@ -210,12 +210,12 @@ def _is_bytes(X: Instances) -> bool:
     return getattr(X, "dtype", None) == np.uint8
 
 
-def _shaped(instances: int, outputs: int) -> Callable[[str, Message], None]:
+def _shaped(instances: int, outputs: int) -> Check:
     """A check for replies with a field `logits`."""
     wanted = f"float32{[instances, outputs]}"
 
-    def check(silo: str, reply: Message) -> None:
-        logits: Any = reply["logits"]
+    def check(silo: str, reply: Fields) -> None:
+        logits = reply.array("logits")
         form = f"{logits.dtype}{list(logits.shape)}"
         if form != wanted:
             raise BadMessage(f"field 'logits' is {form}; wants {wanted}")
@@ -223,12 +223,11 @@ def _shaped(instances: int, outputs: int) -> Callable[[str, Message], None]:
     return check
 
 
-def _mean(replies: "Replies") -> NDArray[np.float32]:
+def _mean(replies: Replies) -> NDArray[np.float32]:
     """The consensus of Algorithm 1: one reply in memory at a time."""
 
     def scores() -> Iterable[tuple[Weights, float]]:
         for reply in replies.values():  # from disk
-            logits: Any = reply["logits"]
-            yield {"logits": logits}, 1.0
+            yield {"logits": reply.array("logits")}, 1.0
 
     return mean(scores())["logits"]

@@ -25,22 +25,24 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, mean
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import LearnerError
-from cosilo.methods.base import step
-from cosilo.methods.rounds import Rounds
-from cosilo.protocol.message import Message
+from cosilo.methods.rounds import Rounds, averaged
+from cosilo.protocol.message import Message, Shared, State
+from cosilo.protocol.stage import Stage
+from cosilo.protocol.step import first, step
+from cosilo.runs.journal import Replies
+from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cosilo.coordination.coordinator import Silos
     from cosilo.learners.network import Network
     from cosilo.learners.trainee import Loss
-    from cosilo.runs.journal import Replies
-    from cosilo.silo.silo import Silo
 
 Share = Annotated[float, Field(ge=0, le=1)]
 #: One number, or numbers to go through from the first round to the last.
@@ -77,51 +79,45 @@ class FML(Rounds):
         return float(value)
 
     @property
-    def has_global_model(self) -> bool:
-        """A body alone cannot be judged."""
-        return self.share == "whole"
-
-    @property
     def usual_epochs(self) -> int:
         """The same in every round."""
         return self.epochs
 
-    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
+    def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The plain mean of the memes: how much data a silo has is not said."""
 
         def memes() -> Iterable[tuple[Weights, float]]:
             for reply in replies.values():  # from disk, one at a time
-                weights: Any = reply["weights"]
-                yield weights, 1.0
+                yield reply.group("weights"), 1.0
 
         return mean(memes())
 
     # ------------------------------------------------------------------ at the silo
 
-    def prepare(self, silo: "Silo") -> None:
+    def prepare(self, silo: Silo) -> None:
         """The meme has to be buildable, and to have a head if only its body is shared."""
         super().prepare(silo)
         trial = silo.fresh()
         self._split(trial, trial.network.another(self.meme).weights())
 
     @step()
-    def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
+    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
         """A new personalised network."""
         if self.share == "whole":
             silo.network.widen(vocabulary)
         else:
             silo.network.restart()
 
-    @step(weights="weights")
-    def initial(self, silo: "Silo") -> Message:
+    @step(weights=Shared("weights", "a meme before any training, for everyone to start from", merge=first))
+    def initial(self, silo: Silo) -> Message:
         """The weights that everyone's meme starts from."""
         return {"weights": self._split(silo, silo.network.another(self.meme).weights())[0]}
 
-    @step(weights="weights")
-    def train(self, silo: "Silo", weights: Weights, round: int) -> Message:
+    @step(weights=Shared("weights", "the meme after this round, or its body", merge=averaged))
+    def train(self, silo: Silo, weights: Weights, round: int) -> Message:
         """ClientUpdate: fork, some epochs of mutual learning, push."""
         meme = self._fork(silo, weights)
-        before: Any = silo.notes.get("optimiser")
+        before = silo.notes.group("optimiser") if "optimiser" in silo.notes else None
         silo.notes["optimiser"] = silo.network.train(
             epochs=self.epochs,
             lr=silo.network.training.lr * self.rate(round),
@@ -134,22 +130,22 @@ class FML(Rounds):
             silo.notes["adaptor"] = kept
         return {"weights": shared}
 
-    @step()
-    def judge(self, silo: "Silo", weights: Weights, stage: str) -> None:
-        """Take the personalised network's score, and the global one's."""
-        silo.take_score(stage)
-        if self.has_global_model:
-            silo.take_joint_score(stage, self._fork(silo, weights))
+    @step(timed=False)
+    def judge(self, silo: Silo, weights: Weights, stage: str) -> None:
+        """Take the personalised network's score, and the global one's; a body alone cannot be judged."""
+        silo.take_score(Stage.parse(stage))
+        if self.share == "whole":
+            silo.take_joint_score(Stage.parse(stage), self._fork(silo, weights))
 
-    def _fork(self, silo: "Silo", weights: Weights) -> "Network":
+    def _fork(self, silo: Silo, weights: Weights) -> "Network":
         """The meme: the global weights, and the adaptor that the silo kept."""
         meme = silo.network.another(self.meme)
         _, fresh = self._split(silo, meme.weights())
-        kept: Any = silo.notes.get("adaptor", fresh)
+        kept = silo.notes.group("adaptor") if "adaptor" in silo.notes else fresh
         meme.set_weights({**weights, **kept})
         return meme
 
-    def _split(self, silo: "Silo", weights: Weights) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _split(self, silo: Silo, weights: Weights) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is shared of the meme's weights, and what the silo keeps."""
         if self.share == "whole":
             return dict(weights), {}

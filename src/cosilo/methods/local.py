@@ -1,12 +1,12 @@
 """Local: every silo trains alone. No exchange; the denominator of every comparison."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from cosilo.methods.base import Method, step
-
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.silo.silo import Silo
+from cosilo.coordination.coordinator import Silos
+from cosilo.methods.base import Method
+from cosilo.protocol.stage import LOCAL
+from cosilo.protocol.step import step
+from cosilo.silo.silo import Silo
 
 
 class Local(Method):
@@ -17,14 +17,13 @@ class Local(Method):
     """
 
     name: ClassVar[str] = "local"
-    knows_institutions: ClassVar[bool] = True
 
-    def coordinate(self, silos: "Silos") -> None:
+    def coordinate(self, silos: Silos) -> None:
         """Train, and collect the scores."""
         trained = silos.ask("train")
-        silos.evaluate("local", to=trained)
+        silos.evaluate(LOCAL, to=trained)
 
     @step()
-    def train(self, silo: "Silo") -> None:
+    def train(self, silo: Silo) -> None:
         """Local training."""
-        silo.fit("local")
+        silo.fit(LOCAL)

@@ -7,23 +7,22 @@ Deviations from the paper: fine-tuning happens once, after the last round (the p
 in every round, costs as much as the federation itself).
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights
-from cosilo.methods.base import step
+from cosilo.coordination.coordinator import Silos
 from cosilo.methods.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.silo.silo import Silo
+from cosilo.protocol.stage import FEDERATED, Stage
+from cosilo.protocol.step import step
+from cosilo.silo.silo import Silo
 
 
 class PersonalisedFedAvg(FedAvg):
     """FedAvg, then `tuning_epochs` of each silo's own training.
 
-    >>> PersonalisedFedAvg(rounds=10).last_stage
+    >>> str(PersonalisedFedAvg(rounds=10).last_stage)
     'round 10'
     """
 
@@ -32,18 +31,18 @@ class PersonalisedFedAvg(FedAvg):
     tuning_epochs: Annotated[int, Field(ge=1)] = 5
 
     @property
-    def last_stage(self) -> str:
+    def last_stage(self) -> Stage:
         """The global model is not the end."""
-        return f"round {self.rounds}"
+        return Stage.after_round(self.rounds)
 
-    def finish(self, silos: "Silos", weights: Weights) -> None:
+    def finish(self, silos: Silos, weights: Weights) -> None:
         """Fine-tune at every silo."""
         tuned = silos.ask("tune", {"weights": weights})
-        silos.evaluate("federated", to=tuned)
+        silos.evaluate(FEDERATED, to=tuned)
 
     @step()
-    def tune(self, silo: "Silo", weights: Weights) -> None:
+    def tune(self, silo: Silo, weights: Weights) -> None:
         """Go on from the global weights on the silo's own data; the result stays here."""
         silo.network.set_weights(weights)
         silo.network.train(epochs=self.tuning_epochs)
-        silo.take_score("federated")
+        silo.take_score(FEDERATED)

@@ -5,31 +5,37 @@ An institution does some rounds of its own with its members before it replies, s
 """
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, NoReturn
 
+from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, like
-from cosilo.methods.base import Method, step
-from cosilo.protocol.message import Message
+from cosilo.aggregation.averaging import Weights, same_structure
+from cosilo.coordination.coordinator import Silos
+from cosilo.coordination.institution import Institution
+from cosilo.methods.base import Method
+from cosilo.protocol.message import Message, Shared, State, Value
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+from cosilo.protocol.step import first, step
+from cosilo.runs.journal import Replies
+from cosilo.silo.silo import Silo
 
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.coordination.institution import Institution
-    from cosilo.runs.journal import Replies
-    from cosilo.silo.silo import Silo
+
+def averaged(values: Sequence[Value]) -> NoReturn:
+    """How an institution merges its members' weights: by rounds of the method's own averaging."""
+    raise NotImplementedError("Rounds.relay does this")
 
 
 class Rounds(Method):
     """Send the global weights, let silos train, merge what comes back; a mark at the end of each round.
 
     A subclass says how a silo trains (`train`), for how many epochs (`usual_epochs`), and how replies become
-    the new weights (`merged`). What it has to remember between rounds it puts into the state, beside the
-    weights: that is kept by the mark at the server, and by the institution's notes inside one.
+    the new weights (`merged`). What it has to remember between rounds it puts into the state, beside
+    "round" and "weights": that is kept by the mark at the server, and by the institution's notes inside one.
     """
 
     needs_network: ClassVar[bool] = True
-    knows_institutions: ClassVar[bool] = True
 
     rounds: Annotated[int, Field(ge=1)] = 10
     #: τ_i: rounds of an institution with its members in each of these; silos without members know only one.
@@ -43,54 +49,50 @@ class Rounds(Method):
     #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Annotated[int, Field(ge=1)] = 1
 
-    def coordinate(self, silos: "Silos") -> None:
+    def coordinate(self, silos: Silos) -> None:
         """Algorithm 1 of FedAvg, and of FML."""
-        state: dict[str, Any] = dict(silos.marked or self.start(silos))
-        for number in range(state["round"] + 1, self.rounds + 1):
+        state = State(silos.marked or self.start(silos))
+        for number in range(state.integer("round") + 1, self.rounds + 1):
             state["round"] = number
             replies = self.train_all(silos, state)
             state["weights"] = self.merged(silos, replies, state)
             self.review(silos, replies, state)
             if number == self.rounds or number % self.evaluate_every == 0:
-                stage = self.last_stage if number == self.rounds else f"round {number}"
-                judged = silos.ask("judge", {"weights": state["weights"], "stage": stage})
+                stage = self.last_stage if number == self.rounds else Stage.after_round(number)
+                judged = silos.ask("judge", {"weights": state["weights"], "stage": str(stage)})
                 silos.evaluate(stage, to=judged)
-                if self.has_global_model:
-                    silos.evaluate_jointly(stage, to=judged)
             silos.mark(**state)
-        self.finish(silos, state["weights"])
+        self.finish(silos, state.group("weights"))
 
-    def start(self, silos: "Silos") -> Message:
+    def start(self, silos: Silos) -> Message:
         """Local training if it is wanted, and the weights that everyone starts from."""
         if self.local:
             alone = silos.ask("alone")  # the denominator of every comparison
-            silos.evaluate("local", to=alone)
+            silos.evaluate(LOCAL, to=alone)
         silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
-        first = silos.ask("initial", to=silos.names[:1], quorum=1.0)
-        return {"round": 0, "weights": first[silos.names[0]]["weights"]}
+        name = silos.names[0]
+        initial = silos.ask("initial", to=[name], quorum=1.0)
+        return {"round": 0, "weights": initial[name].group("weights")}
 
-    def train_all(self, silos: "Silos", state: dict[str, Any]) -> "Replies":
+    def train_all(self, silos: Silos, state: State) -> Replies:
         """Let the silos of this round train; all get the same message."""
         message: Message = {"weights": state["weights"], "round": state["round"]}
-        return silos.ask("train", message, to=self.chosen(silos), valid=like(state["weights"]))
+        return silos.ask(
+            "train", message, to=self.chosen(silos), valid=same_structure(state.group("weights"))
+        )
 
     @property
-    def last_stage(self) -> str:
-        """What the stage after the last round is called."""
-        return "federated"
+    def last_stage(self) -> Stage:
+        """What the stage after the last round is."""
+        return FEDERATED
 
-    @property
-    def has_global_model(self) -> bool:
-        """Whether what is merged is a whole network, which can be judged on its own."""
-        return True
-
-    def finish(self, silos: "Silos", weights: Weights) -> None:
+    def finish(self, silos: Silos, weights: Weights) -> None:
         """What happens after the last round: nothing, here."""
 
-    def review(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> None:
+    def review(self, silos: Silos, replies: Replies, state: State) -> None:
         """What the server does after a round, when it has the new weights: nothing, here."""
 
-    def chosen(self, silos: "Silos") -> list[str]:
+    def chosen(self, silos: Silos) -> list[str]:
         """Who takes part in a round."""
         if self.fraction == 1.0:
             return silos.names
@@ -98,7 +100,7 @@ class Rounds(Method):
         return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
 
     @abstractmethod
-    def merged(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> dict[str, Any]:
+    def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The global weights after a round; the silos may be asked again for that.
 
         `state` still has the weights from before. In an institution, `silos` are its members.
@@ -111,49 +113,45 @@ class Rounds(Method):
 
     # ------------------------------------------------------------------ at an institution
 
-    def relay(self, institution: "Institution", step: str, message: Message) -> Message:
+    def relay(self, step: str, institution: Institution, message: Message) -> Message:
         """What an institution does for a step."""
-        members = institution.members
         if step == "train":
             return self._train_members(institution, message)
-        if step == "initial":
-            first = members.names[0]
-            return members.ask("initial", to=[first], quorum=1.0)[first]
         if step == "alone":
             message = {"times": self.local_rounds}
-        return super().relay(institution, step, message)
+        return super().relay(step, institution, message)
 
-    def _train_members(self, institution: "Institution", message: Message) -> Message:
+    def _train_members(self, institution: Institution, message: Message) -> Message:
         """Rounds like those of the server, of which the last one's weights are the reply (eqs. 4 and 5)."""
         members = institution.members
-        state: dict[str, Any] = {**institution.notes, **message}
+        state = State({**institution.notes, **message})
         for _ in range(self.local_rounds):
             sent = {**message, "weights": state["weights"]}
-            replies = members.ask("train", sent, valid=like(state["weights"]))
+            replies = members.ask("train", sent, valid=same_structure(state.group("weights")))
             state["weights"] = self.merged(members, replies, state)
-        kept = {field: value for field, value in state.items() if field not in message}
-        if kept:
-            institution.notes, institution.changed = kept, True
-        reply: dict[str, Any] = {"weights": state["weights"]}
-        if "size" in self.steps()["train"].shares:
-            sizes: list[Any] = [given["size"] for given in replies.values()]
-            reply["size"] = sum(sizes)  # |D^(m)|, of those who took part
-        return reply
+        for key, value in state.items():
+            if key not in message:
+                institution.notes[key] = value
+        merged: dict[str, Value] = {"weights": state["weights"]}
+        for name, field in self.steps()["train"].fields.items():
+            if name != "weights" and field.merge is not None:  # of those who took part
+                merged[name] = field.merge([reply[name] for reply in replies.values()])
+        return merged
 
     # ------------------------------------------------------------------ at the silo
 
-    @step()
-    def alone(self, silo: "Silo", times: int = 1) -> None:
+    @step(timed=False)
+    def alone(self, silo: Silo, times: int = 1) -> None:
         """Local training by the silo's own training, for as many epochs as the federation has: equal work."""
-        silo.fit("local", epochs=self.rounds * self.usual_epochs * times)
+        silo.fit(LOCAL, epochs=self.rounds * self.usual_epochs * times)
 
     @step()
-    def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
+    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
         """From now on the network has an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
 
-    @step(weights="weights")
-    def initial(self, silo: "Silo") -> Message:
+    @step(weights=Shared("weights", "a network before any training, for everyone to start from", merge=first))
+    def initial(self, silo: Silo) -> Message:
         """The weights that everyone starts from."""
         return {"weights": silo.network.weights()}
 

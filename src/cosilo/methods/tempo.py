@@ -16,20 +16,33 @@ Deviations from the paper, and what it leaves open:
 - Local training, which everything is compared with, gets c epochs for each round.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from cosilo.aggregation.averaging import like
+from cosilo.aggregation.averaging import same_structure
 from cosilo.aggregation.epoch_pacing import epochs
 from cosilo.aggregation.similarity import distance
+from cosilo.coordination.coordinator import Silos
 from cosilo.methods.fedavg import Averaging
-from cosilo.protocol.message import Message
+from cosilo.protocol.findings import Findings
+from cosilo.protocol.message import Message, State
+from cosilo.runs.journal import Replies
 
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.runs.journal import Replies
+
+class PaceOfRound(BaseModel):
+    """Each institution's epochs in a round, and how far its model was from the new global one."""
+
+    round: int
+    epochs: dict[str, int]
+    differences: dict[str, float]
+
+
+class Pace(Findings):
+    """What Tempo's part of the report reads."""
+
+    pace: list[PaceOfRound] = Field(default_factory=list)
 
 
 class Tempo(Averaging):
@@ -50,28 +63,29 @@ class Tempo(Averaging):
         """c."""
         return self.first_epochs
 
-    def train_all(self, silos: "Silos", state: dict[str, Any]) -> "Replies":
+    def train_all(self, silos: Silos, state: State) -> Replies:
         """Everyone gets the weights and its own number of epochs (steps 1 and 2)."""
         pace = self._pace(silos, state)
 
         def message(name: str) -> Message:
             return {"weights": state["weights"], "round": state["round"], "epochs": pace[name]}
 
-        return silos.ask("train", each=message, to=self.chosen(silos), valid=like(state["weights"]))
+        return silos.ask(
+            "train", each=message, to=self.chosen(silos), valid=same_structure(state.group("weights"))
+        )
 
-    def review(self, silos: "Silos", replies: "Replies", state: dict[str, Any]) -> None:
+    def review(self, silos: Silos, replies: Replies, state: State) -> None:
         """Set the epochs of the next round by eq. 9 (step 5)."""
         before = self._pace(silos, state)
-        differences: dict[str, float] = {}
-        for name, reply in replies.items():
-            weights: Any = reply["weights"]
-            differences[name] = distance(weights, state["weights"])
-        found = {"round": state["round"], "epochs": before, "differences": differences}
-        silos.findings.setdefault("pace", []).append(found)
+        new = state.group("weights")
+        differences = {name: distance(reply.group("weights"), new) for name, reply in replies.items()}
+        silos.found(Pace).pace.append(
+            PaceOfRound(round=state.integer("round"), epochs=before, differences=differences)
+        )
         after = epochs(differences, self.first_epochs, before)
         state["pace"] = {name: np.array(count) for name, count in after.items()}
 
-    def _pace(self, silos: "Silos", state: dict[str, Any]) -> dict[str, int]:
+    def _pace(self, silos: Silos, state: State) -> dict[str, int]:
         """How many epochs each institution's clients do now."""
-        known: Any = state.get("pace", {})
+        known = state.group("pace") if "pace" in state else {}
         return {name: int(known.get(name, self.first_epochs)) for name in silos.names}

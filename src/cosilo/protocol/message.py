@@ -5,9 +5,9 @@ metadata. Nothing in it can run.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,123 @@ KINDS = {
     "metrics": "accuracies and losses, as single numbers",
     "size": "how many training instances the silo has",
 }
+
+
+#: How an institution makes one value of those that its members sent.
+Merge: TypeAlias = Callable[[Sequence[Value]], Value]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One field of a step's reply.
+
+    Parameters
+    ----------
+    kind
+        What it is, one of `KINDS`: a silo's policy allows kinds.
+    about
+        What audit logs and reports say about it; the kind's own description if it is empty.
+    merge
+        How an institution makes one value of its members'; None: institutions cannot do the step.
+    optional
+        Whether a reply may leave it out.
+    """
+
+    kind: str
+    about: str = ""
+    merge: Merge | None = None
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"a field is declared as {self.kind!r}; wants one of {', '.join(KINDS)}")
+        if not self.about:
+            object.__setattr__(self, "about", KINDS[self.kind])
+
+
+class Fields(Mapping[str, Value]):
+    """The fields of a message that was received, read by the type that each has to be of.
+
+    >>> reply = Fields({"size": 3, "votes": np.array([1, -1])})
+    >>> reply.integer("size"), reply.array("votes").tolist()
+    (3, [1, -1])
+    """
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = values
+
+    def __getitem__(self, field: str) -> Value:
+        return self._values[field]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Fields({dict(self._values)!r})"
+
+    def array(self, field: str) -> NDArray[Any]:
+        """A field that is one array."""
+        value = self._there(field)
+        return value if isinstance(value, np.ndarray) else _wrong(field, value, "an array")
+
+    def group(self, field: str) -> dict[str, NDArray[Any]]:
+        """A field that is named arrays, such as the weights of a model."""
+        value = self._there(field)
+        return dict(value) if isinstance(value, Mapping) else _wrong(field, value, "named arrays")
+
+    def number(self, field: str) -> float:
+        """A field that is a number."""
+        value = self._there(field)
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if good else _wrong(field, value, "a number")  # type: ignore[arg-type]
+
+    def integer(self, field: str) -> int:
+        """A field that is a whole number."""
+        value = self._there(field)
+        good = isinstance(value, int) and not isinstance(value, bool)
+        return value if good else _wrong(field, value, "a whole number")  # type: ignore[return-value]
+
+    def flag(self, field: str) -> bool:
+        """A field that is true or false."""
+        value = self._there(field)
+        return value if isinstance(value, bool) else _wrong(field, value, "true or false")
+
+    def text(self, field: str) -> str:
+        """A field that is a text."""
+        value = self._there(field)
+        return value if isinstance(value, str) else _wrong(field, value, "a text")
+
+    def names(self, field: str) -> list[str]:
+        """A field that is a list of names."""
+        value = self._there(field)
+        if isinstance(value, list) and _is_names(value):
+            return list(value)
+        return _wrong(field, value, "a list of names")
+
+    def _there(self, field: str) -> Value:
+        if field not in self._values:
+            raise BadMessage(f"field {field!r} is missing")
+        return self._values[field]
+
+
+class State(Fields, MutableMapping[str, Value]):
+    """Fields that can be written: what a method knows between two rounds."""
+
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        self._values: dict[str, Value] = dict(values or {})
+
+    def __setitem__(self, field: str, value: Value) -> None:
+        self._values[field] = value
+
+    def __delitem__(self, field: str) -> None:
+        del self._values[field]
+
+
+def _wrong(field: str, value: Value, wants: str) -> NoReturn:
+    raise BadMessage(f"field {field!r} is a {type(value).__name__}; wants {wants}")
 
 
 def policy(shares: Iterable[str], where: str) -> frozenset[str]:
@@ -109,17 +226,36 @@ class Expected:
     pool: int
 
 
-def check(message: Message, shares: Mapping[str, str], expected: Expected | None = None) -> None:
+def check(message: Message, fields: Mapping[str, Shared], expected: Expected | None = None) -> None:
     """Hold a reply against the fields its step declares, and every field against its kind."""
-    extra = [field for field in message if field not in shares]
+    extra = [name for name in message if name not in fields]
     if extra:
-        raise BadMessage(f"field {extra[0]!r} was not declared; declared are {sorted(shares) or 'none'}")
-    for field, kind in shares.items():
-        if field not in message:
-            raise BadMessage(f"field {field!r} is missing")
-        problem = _problem(message[field], kind, expected)
+        raise BadMessage(f"field {extra[0]!r} was not declared; declared are {sorted(fields) or 'none'}")
+    for name, field in fields.items():
+        if name not in message:
+            if field.optional:
+                continue
+            raise BadMessage(f"field {name!r} is missing")
+        problem = _problem(message[name], field.kind, expected)
         if problem:
-            raise BadMessage(f"field {field!r}: {problem}")
+            raise BadMessage(f"field {name!r}: {problem}")
+
+
+def describe(message: Message, fields: Mapping[str, Shared]) -> dict[str, dict[str, Any]]:
+    """Shared by field: kind, form, bytes and meaning, for audit logs and reports."""
+    described = {}
+    for name, value in message.items():
+        if isinstance(value, Mapping):
+            numbers = sum(array.size for array in value.values())
+            form = f"{len(value)} arrays, {numbers} numbers"
+            size = sum(int(array.nbytes) for array in value.values())
+        elif isinstance(value, np.ndarray):
+            form, size = f"{value.dtype}{list(value.shape)}", int(value.nbytes)
+        else:
+            form, size = type(value).__name__, len(json.dumps(value).encode())
+        about = fields[name].about
+        described[name] = {"kind": fields[name].kind, "form": form, "bytes": size, "about": about}
+    return described
 
 
 def _problem(value: Value, kind: str, expected: Expected | None) -> str | None:

@@ -3,21 +3,80 @@
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Protocol
 
-from cosilo.errors import ConfigError, CosiloError
-from cosilo.protocol.message import Message, Value, policy
+from cosilo.errors import ConfigError
+from cosilo.learners.base import Learner
+from cosilo.protocol.message import Message, State, Value, policy
+from cosilo.protocol.stage import Measure, Score, Stage
+from cosilo.protocol.step import Step
 from cosilo.protocol.task import Task
-
-if TYPE_CHECKING:
-    from cosilo.learners import Learner
-    from cosilo.methods.base import Method, Step
-    from cosilo.runs.silo_record import Record
-
 
 #: What a silo may be called: it is the name of a folder, and of a site.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+class Procedure(Protocol):
+    """What both ends of an ask know of a method: its name, its steps, and what it needs."""
+
+    name: ClassVar[str]
+    needs_pool: ClassVar[bool]
+
+    def steps(self) -> Mapping[str, Step]:
+        """The steps it can ask for, by name."""
+
+    def needs(self) -> Mapping[str, str]:
+        """The kinds that a silo has to share to take part, each with the step and field that needs it."""
+
+    def admit(self, participant: "Participant") -> None:
+        """Raise if it cannot take part, whatever it shares; nothing is computed."""
+
+    def check(self, tasks: Mapping[str, Task]) -> None:
+        """Raise if these tasks do not go together."""
+
+    def check_targets(
+        self, training: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Raise if what silos train on and what they want do not go together."""
+
+
+class Notes(State):
+    """What is kept at a participant between steps; whoever writes here need not say that it changed."""
+
+    def __init__(self, owner: "Participant", values: Mapping[str, Value] | None = None) -> None:
+        super().__init__(values)
+        self._owner = owner
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        super().__setitem__(name, value)
+        self._owner.changed = True
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self._owner.changed = True
+
+
+class Scores(Mapping[Stage, Mapping[Measure, Score]]):
+    """What a participant's models were judged at, by stage; its own, shared only by `evaluate`."""
+
+    def __init__(self, owner: "Participant", values: Mapping[Stage, Mapping[Measure, Score]] | None = None):
+        self._owner = owner
+        self._values = {stage: dict(scores) for stage, scores in (values or {}).items()}
+
+    def __getitem__(self, stage: Stage) -> Mapping[Measure, Score]:
+        return self._values[stage]
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def take(self, stage: Stage, measure: Measure, score: Score) -> None:
+        """Keep a score."""
+        self._values.setdefault(stage, {})[measure] = score
+        self._owner.changed = True
 
 
 class Participant(ABC):
@@ -26,7 +85,7 @@ class Participant(ABC):
     #: The classes it tells apart.
     task: Task
     #: The black box; an institution has none.
-    learner: "Learner | None" = None
+    learner: Learner | None = None
 
     def __init__(self, name: str, shares: Iterable[str]) -> None:
         if not re.fullmatch(NAME, name):
@@ -34,20 +93,27 @@ class Participant(ABC):
         self.name = name
         self._where = f"silo {name!r}"
         self.shares = policy(shares, self._where)
-        #: Whether there is a model: the learner was trained here, or loaded.
-        self.trained = False
-        #: Accuracy and number of test instances by stage; the silo's own, shared only by `evaluate`.
-        self.scores: dict[str, tuple[float, int]] = {}
-        #: What a method keeps at the silo between steps; saved with the model.
-        self.notes: dict[str, Value] = {}
         #: The seed of the step at hand.
         self.seed = 0
-        #: Whether the model, the scores or the notes have to be saved.
-        self.changed = False
+        self.forget()
 
     def forget(self) -> None:
         """As before any step."""
-        self.trained, self.changed, self.notes, self.scores = False, False, {}, {}
+        #: Whether there is a model: the learner was trained here, or loaded.
+        self.trained = False
+        self.notes = Notes(self)
+        self.scores = Scores(self)
+        #: Whether the model, the scores or the notes have to be saved with the step.
+        self.changed = False
+
+    def recall(
+        self, trained: bool, notes: Mapping[str, Value], scores: Mapping[Stage, Mapping[Measure, Score]]
+    ) -> None:
+        """As after a step that was saved."""
+        self.trained = trained
+        self.notes = Notes(self, notes)
+        self.scores = Scores(self, scores)
+        self.changed = False
 
     @property
     @abstractmethod
@@ -58,29 +124,12 @@ class Participant(ABC):
     def fingerprint(self) -> str:
         """A hash of all data, for its own use."""
 
-    def problems(self, method: "Method") -> list[str]:
-        """What keeps it from taking part, one line each, for its owner; nothing is computed."""
-        found = refusals(self, method.name, method.needs())
-        try:
-            self.prepare(method)
-        except CosiloError as error:
-            found.append(str(error))
-        return found
-
     @abstractmethod
-    def prepare(self, method: "Method") -> None:
-        """Raise if the method cannot do with it."""
-
-    @abstractmethod
-    def open(self, method: "Method", seed: int, record: "Record") -> None:
-        """Get ready for a run; `record` is its own, `self.seed` the seed of whatever is drawn here."""
-
-    @abstractmethod
-    def carry_out(self, method: "Method", step: "Step", message: Message, number: int) -> Message | None:
+    def perform(self, step: Step, message: Message, number: int) -> Message | None:
         """Do a step; `number` is that of the ask."""
 
     def close(self) -> None:  # noqa: B027 (most have nothing to let go of)
-        """Let go of what `open` made."""
+        """Let go of what a run opened."""
 
     def preload(self) -> None:
         """Import what steps will need; called once, before worker processes are forked."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cosilo.simulated_time.clock import FREE, Clock, Moment, judged
+from cosilo.simulated_time.clock import Clock, Moment, judged
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def simulated(clock: Clock, moments: Sequence[Moment], stages: Sequence[str]) ->
     """Add up the moments of a run."""
     steps: dict[str, tuple[int, float, float]] = {}
     for moment in moments:
-        if moment.step not in FREE:
+        if moment.timed:
             count, compute, upload = steps.get(moment.step, (0, 0.0, 0.0))
             steps[moment.step] = (count + 1, compute + moment.compute, upload + moment.upload)
     return Simulated(

@@ -5,11 +5,12 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from cosilo.protocol.events import Event
 from cosilo.runs.durable_files import add_line, mend_log, read_lines
 
 
-class Events:
-    """Appends to `events.jsonl`; `at` is the wall clock, in seconds since the epoch."""
+class EventLog:
+    """An observer that appends to `events.jsonl`; `at` is the wall clock, in seconds since the epoch."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -18,9 +19,9 @@ class Events:
         # Python warns of an open file whenever it notices: that could be in a step, whose silo would log it.
         weakref.finalize(self, self._file.close)
 
-    def add(self, event: str, **facts: Any) -> None:
+    def __call__(self, event: Event) -> None:
         """Log one event."""
-        add_line(self._file, {"at": round(time.time(), 3), "event": event, **facts})
+        add_line(self._file, {"at": round(time.time(), 3), "event": event.what, **event.facts})
 
     def read(self) -> list[dict[str, Any]]:
         """All events so far."""

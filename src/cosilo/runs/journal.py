@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.errors import BadMessage, RunError
-from cosilo.protocol.message import Message, decode, encode
+from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.message import Fields, Message, decode, encode
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
@@ -19,14 +20,6 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a silo gave no usable answer: one line, safe to leave the silo."""
-
-    kind: str
-    text: str
 
 
 @dataclass
@@ -45,6 +38,8 @@ class Entry:
     number: int
     step: str
     silos: list[str]
+    #: Whether the step counts on the simulated clock.
+    timed: bool = True
     done: bool = False
     seconds: float = 0.0
     arrivals: dict[str, Arrival] = field(default_factory=dict)
@@ -62,11 +57,11 @@ class Entry:
         """Whether a reply of that silo is on disk."""
         return self._path(silo).exists()
 
-    def read(self, silo: str) -> dict[str, Any]:
+    def read(self, silo: str) -> Fields:
         """A reply from disk."""
         path = self._path(silo)
         try:
-            return decode(path.read_bytes())
+            return Fields(decode(path.read_bytes()))
         except (BadMessage, FileNotFoundError) as error:
             raise RunError(
                 f"{path}: is damaged ({error}); if its folder is the last in the journal, "
@@ -78,6 +73,7 @@ class Entry:
         return {
             "number": self.number,
             "step": self.step,
+            "timed": self.timed,
             "silos": self.silos,
             "seconds": round(self.seconds, 6),
             "arrivals": {name: asdict(arrival) for name, arrival in self.arrivals.items()},
@@ -85,7 +81,7 @@ class Entry:
         }
 
 
-class Replies(Mapping[str, Message]):
+class Replies(Mapping[str, Fields]):
     """The usable replies of one ask by silo, read from disk one at a time; `failures` has the others."""
 
     def __init__(self, entry: Entry) -> None:
@@ -93,7 +89,7 @@ class Replies(Mapping[str, Message]):
         self._names = [name for name in entry.silos if name in entry.arrivals]
         self.failures: dict[str, Failure] = entry.failures
 
-    def __getitem__(self, silo: str) -> Message:
+    def __getitem__(self, silo: str) -> Fields:
         if silo not in self._names:
             raise KeyError(silo)
         return self._entry.read(silo)
@@ -110,6 +106,8 @@ class Mark:
     """Where a method with many rounds was: the number of the last ask, its state, what it had found out."""
 
     number: int
+    #: The number of the last ask of the meeting before the first round.
+    met: int
     state: Message
     findings: dict[str, Any]
     rng: dict[str, Any]
@@ -144,7 +142,7 @@ class Journal:
 
     def mark(self, mark: Mark) -> None:
         """Keep a method's state; the asks up to here will not be replayed, so their replies may go."""
-        meta = {"number": mark.number, "findings": mark.findings, "rng": mark.rng}
+        meta = {"number": mark.number, "met": mark.met, "findings": mark.findings, "rng": mark.rng}
         write(self._mark_path, encode({**mark.state, "meta": json.dumps(meta)}))
         self.last_mark = mark
         self._drop_marked()
@@ -159,20 +157,21 @@ class Journal:
         try:
             state = decode(self._mark_path.read_bytes())
             meta = json.loads(str(state.pop("meta")))
-            return Mark(meta["number"], state, meta["findings"], meta["rng"])
+            return Mark(meta["number"], meta["met"], state, meta["findings"], meta["rng"])
         except (BadMessage, KeyError, ValueError, TypeError):
             raise RunError(f"{self._mark_path}: is damaged; start a new run") from None
 
     def _drop_marked(self) -> None:
         if self.last_mark is not None:
-            self.drop(self.last_mark.number)
+            self.drop(self.last_mark.met, self.last_mark.number)
 
-    def drop(self, number: int) -> None:
-        """Let go of the replies to asks up to this one."""
+    def drop(self, met: int, number: int) -> None:
+        """Let go of the replies to asks up to this one.
+
+        Those up to `met` are how coordinator and silos met: a resumed run meets again, from disk.
+        """
         for path in self.folder.glob("[0-9]*-*"):
-            # The first asks are how coordinator and silos met: a resumed run meets again, from disk.
-            met = path.name[6:] == "wants"
-            if not met and 1 < int(path.name[:5]) <= number:
+            if met < int(path.name[:5]) <= number:
                 self._recycle(path)
 
     @property
@@ -193,8 +192,8 @@ class Journal:
         """The run is finished: nothing more will be written."""
         shutil.rmtree(self.folder / "old", ignore_errors=True)
 
-    def entry(self, number: int, step: str, silos: Iterable[str]) -> Entry:
-        """The entry for an ask: as it was left, or new."""
+    def entry(self, number: int, step: str, silos: Iterable[str], timed: bool = True) -> Entry:
+        """The entry for an ask: as it was left, or new; `timed`: whether it counts on the simulated clock."""
         silos = list(silos)
         folder = self.folder / f"{number:05d}-{step}"
         others = [path for path in self.folder.glob(f"{number:05d}-*") if path != folder]
@@ -209,7 +208,7 @@ class Journal:
             folder.mkdir(exist_ok=True)
         for leftover in folder.glob("*.part"):
             leftover.unlink()
-        return Entry(folder, number, step, silos)
+        return Entry(folder, number, step, silos, timed)
 
     def _read(self, folder: Path, silos: list[str]) -> Entry:
         path = folder / "done.json"
@@ -222,10 +221,15 @@ class Journal:
                 record["number"],
                 record["step"],
                 silos,
+                timed=record["timed"],
                 done=True,
                 seconds=record["seconds"],
                 arrivals={name: Arrival(**arrival) for name, arrival in record["arrivals"].items()},
-                failures={name: Failure(**failure) for name, failure in record["failures"].items()},
+                failures={name: _failure(failure) for name, failure in record["failures"].items()},
             )
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, ValueError):
             raise RunError(f"{path}: is damaged; delete the file and resume the run") from None
+
+
+def _failure(record: Mapping[str, str]) -> Failure:
+    return Failure(FailureKind(record["kind"]), record["text"])

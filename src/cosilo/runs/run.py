@@ -16,21 +16,41 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from cosilo.errors import RunError
+from cosilo.protocol.findings import Findings
 from cosilo.runs.durable_files import explained, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
-from cosilo.runs.silo_record import Record
-from cosilo.silo.silo import Silo
+from cosilo.runs.silo_record import SiloRecord
 from cosilo.simulated_time.clock import Clock, Moment
 from cosilo.simulated_time.institution_time import layered
 
-if TYPE_CHECKING:
-    from cosilo.coordination.institution import Institution
+F = TypeVar("F", bound=Findings)
+
+
+class TrainedSilo(Protocol):
+    """A silo after a run, as its owner uses it."""
+
+    name: str
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes of new instances, by the silo's model."""
+
+
+class TrainedInstitution(Protocol):
+    """A silo with members after a run, as its owner uses it."""
+
+    name: str
+
+    def member(self, name: str) -> TrainedSilo:
+        """A member with what it has learnt."""
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Which members failed in which of its asks, and why."""
 
 
 class Run:
@@ -39,8 +59,8 @@ class Run:
     def __init__(
         self,
         folder: Path,
-        silos: Mapping[str, Silo] | None = None,
-        institutions: "Mapping[str, Institution] | None" = None,
+        silos: Mapping[str, TrainedSilo] | None = None,
+        institutions: Mapping[str, TrainedInstitution] | None = None,
     ) -> None:
         self.folder = Path(folder)
         if not (self.folder / "run.json").exists():
@@ -51,9 +71,9 @@ class Run:
         if not isinstance(self.about, dict) or not wanted <= set(self.about):
             raise RunError(f"{self.folder / 'run.json'}: is damaged; restore it or start a new run")
         #: The silos with their models, when the run was made in this process.
-        self.silos: Mapping[str, Silo] = silos or {}
+        self.silos: Mapping[str, TrainedSilo] = silos or {}
         #: The silos with members likewise; `member` brings one of these with its model.
-        self.institutions: Mapping[str, Institution] = institutions or {}
+        self.institutions: Mapping[str, TrainedInstitution] = institutions or {}
 
     def __repr__(self) -> str:
         return f"<Run {self.folder}: {self.method}, {self.status}>"
@@ -82,6 +102,11 @@ class Run:
             )
         found: dict[str, Any] = read_json(self.folder / "result.json")
         return found
+
+    def findings(self, kind: type[F]) -> F | None:
+        """What the method found out beside scores; None if it did not find out anything of that kind."""
+        result = self.result
+        return kind.model_validate(result) if kind.model_fields.keys() & result.keys() else None
 
     def events(self) -> list[dict[str, Any]]:
         """What happened when."""
@@ -145,7 +170,7 @@ class Run:
         """What each silo's model weighs, where the record is on this machine."""
         folder = self.folder / "silos"
         return {
-            name: Record(folder / name).model_bytes()
+            name: SiloRecord(folder / name).model_bytes()
             for name in self.about["silos"]
             if (folder / name).is_dir()
         }

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from cosilo.errors import BadMessage, RunError
 from cosilo.protocol.message import decode, encode
 from cosilo.protocol.participant import Participant
+from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
@@ -23,7 +25,7 @@ from cosilo.runs.durable_files import (
 )
 
 
-class Record:
+class SiloRecord:
     """The folder of one silo.
 
     ```
@@ -143,10 +145,9 @@ class Record:
             return
         state = read_json(folder / "state.json")
         try:
-            silo.notes = decode((folder / "notes.safetensors").read_bytes())
-            silo.scores = {stage: (s["accuracy"], s["instances"]) for stage, s in state["scores"].items()}
-            silo.trained = state["trained"]
-        except (KeyError, TypeError, AttributeError, BadMessage, FileNotFoundError) as error:
+            notes = decode((folder / "notes.safetensors").read_bytes())
+            silo.recall(state["trained"], notes, _read_scores(state["scores"]))
+        except (KeyError, TypeError, ValueError, AttributeError, BadMessage, FileNotFoundError) as error:
             raise RunError(f"{folder}: is damaged ({type(error).__name__}); start a new run") from None
         if model and silo.trained and silo.learner is not None:
             silo.learner.load(folder / "model")
@@ -192,21 +193,15 @@ def _digest(body: bytes) -> str:
     return sha256(body).hexdigest()
 
 
-def _scores(silo: Participant) -> dict[str, dict[str, float]]:
-    return {stage: {"accuracy": a, "instances": n} for stage, (a, n) in silo.scores.items()}
+def _scores(silo: Participant) -> dict[str, dict[str, dict[str, float]]]:
+    return {
+        str(stage): {measure: asdict(score) for measure, score in scores.items()}
+        for stage, scores in silo.scores.items()
+    }
 
 
-def describe(message: Any, shares: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Field by field: kind, form and bytes, for audit logs and reports."""
-    described = {}
-    for field, value in message.items():
-        if isinstance(value, dict):
-            numbers = sum(array.size for array in value.values())
-            form = f"{len(value)} arrays, {numbers} numbers"
-            size = sum(int(array.nbytes) for array in value.values())
-        elif hasattr(value, "nbytes"):
-            form, size = f"{value.dtype}{list(value.shape)}", int(value.nbytes)
-        else:
-            form, size = type(value).__name__, len(json.dumps(value).encode())
-        described[field] = {"kind": shares[field], "form": form, "bytes": size}
-    return described
+def _read_scores(found: dict[str, Any]) -> dict[Stage, dict[Measure, Score]]:
+    return {
+        Stage.parse(stage): {Measure(measure): Score(**score) for measure, score in scores.items()}
+        for stage, scores in found.items()
+    }

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, blocks, take
 from cosilo.protocol.task import Task
+from cosilo.silo.data import Examples
+from cosilo.silo.holdings import Holdings
 
 if TYPE_CHECKING:
     from cosilo.learners.network import Network
     from cosilo.learners.trainee import AfterStep, Correction, Loss, State
     from cosilo.learners.training import Training
-    from cosilo.silo.data import Examples
-    from cosilo.silo.silo import Silo
 
 #: Public instances that are looked at together: bounds what a pool costs in memory beside itself.
 _AT_ONCE = 4096
@@ -27,7 +27,7 @@ class NetworkView:
     is saved with the step, unless a method that sets the weights anew next time says `keep=False`.
     """
 
-    def __init__(self, silo: "Silo") -> None:
+    def __init__(self, silo: Holdings) -> None:
         self._silo = silo
 
     # ------------------------------------------------------------------ its outputs
@@ -60,15 +60,13 @@ class NetworkView:
         """The place of each of the silo's classes among the outputs."""
         if not self.is_wide:
             return np.arange(len(self._silo.task))
-        codes = self._silo.notes["codes"]
-        assert isinstance(codes, np.ndarray)
-        return codes
+        return self._silo.notes.array("codes")
 
     @property
     def outputs(self) -> int:
         """How many outputs it has."""
-        wide: Any = self._silo.notes.get("outputs")
-        return len(self._silo.task) if wide is None else int(wide)
+        notes = self._silo.notes
+        return notes.integer("outputs") if "outputs" in notes else len(self._silo.task)
 
     # ------------------------------------------------------------------ its weights
 

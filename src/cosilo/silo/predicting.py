@@ -1,6 +1,6 @@
 """What a silo's model says about instances: classes, in the codes of its task, and how likely they are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,23 +10,22 @@ from cosilo.data.instances import Instances, blocks, take
 from cosilo.errors import LearnerError
 from cosilo.learners.base import Codes
 from cosilo.protocol.task import Task
-
-if TYPE_CHECKING:
-    from cosilo.silo.silo import Silo
+from cosilo.silo.holdings import Holdings
+from cosilo.silo.network import NetworkView
 
 #: Instances that are predicted at a time: bounds what a learner has to hold meanwhile.
 AT_ONCE = 20_000
 
 
-def predict(silo: "Silo", X: Instances, among: Task) -> Codes:
+def predict(silo: Holdings, X: Instances, among: Task) -> Codes:
     """The most likely of some classes of the task; a learner without probabilities may name any of them."""
-    if silo.learner.has_probabilities and (len(among) < len(silo.task) or silo.network.is_wide):
+    if silo.learner.has_probabilities and (len(among) < len(silo.task) or NetworkView(silo).is_wide):
         return predict_surely(silo, X, among)[0]
     _need_model(silo)
     return np.concatenate([silo.learner.predict(take(X, part)) for part in blocks(len(X), AT_ONCE)])
 
 
-def predict_surely(silo: "Silo", X: Instances, among: Task) -> tuple[Codes, NDArray[np.float64]]:
+def predict_surely(silo: Holdings, X: Instances, among: Task) -> tuple[Codes, NDArray[np.float64]]:
     """The same, and how likely each class is among these; NaN if the learner has no probabilities."""
     if not silo.learner.has_probabilities:
         return predict(silo, X, among), np.full(len(X), np.nan)
@@ -43,7 +42,7 @@ def predict_surely(silo: "Silo", X: Instances, among: Task) -> tuple[Codes, NDAr
     return codes, confidence
 
 
-def votes(silo: "Silo", X: Instances, margin: float) -> NDArray[np.signedinteger[Any]]:
+def votes(silo: Holdings, X: Instances, margin: float) -> NDArray[np.signedinteger[Any]]:
     """One code of the whole task per instance; −1 where the two most likely are within `margin`."""
     small = vote_dtype(len(silo.task))
     if margin <= 0:
@@ -57,12 +56,12 @@ def votes(silo: "Silo", X: Instances, margin: float) -> NDArray[np.signedinteger
     return found
 
 
-def _chances(silo: "Silo", X: Instances) -> NDArray[np.float64]:
+def _chances(silo: Holdings, X: Instances) -> NDArray[np.float64]:
     """Probabilities of the silo's own classes, of whichever the learner has outputs for."""
     chances = silo.learner.predict_proba(X)
-    return chances[:, silo.network.codes] if silo.network.is_wide else chances
+    return chances[:, NetworkView(silo).codes] if NetworkView(silo).is_wide else chances
 
 
-def _need_model(silo: "Silo") -> None:
+def _need_model(silo: Holdings) -> None:
     if not silo.trained:
         raise LearnerError(f"silo {silo.name!r}: is asked to predict before it was trained")

@@ -1,43 +1,28 @@
 """A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
 
-from collections.abc import Iterable
 from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances, as_instances, fingerprint, take
-from cosilo.data.pool_labels import as_pool_labels
-from cosilo.errors import ConfigError, DataError
-from cosilo.learners import Learner, as_learner
+from cosilo.data.instances import as_instances
+from cosilo.learners import Learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.protocol.message import Message
-from cosilo.protocol.participant import Participant
-from cosilo.protocol.task import Task, class_names, in_order
+from cosilo.protocol.stage import Measure, Score, Stage
+from cosilo.protocol.step import Step
 from cosilo.silo import predicting
-from cosilo.silo.data import Examples, PrivateData, Test, joined
+from cosilo.silo.data import Examples, joined
+from cosilo.silo.holdings import Holdings
 from cosilo.silo.network import NetworkView
-from cosilo.silo.target import Target, TargetLabels, wanted_classes
+from cosilo.silo.target_labels import TargetLabels
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cosilo.methods.base import Method, Step
-    from cosilo.runs.silo_record import Record
 
-
-def joint(stage: str) -> str:
-    """The name of the score of a shared network after a stage, among all classes of the vocabulary."""
-    return f"{stage}, joint"
-
-
-def labelling(stage: str) -> str:
-    """The name of the score of the labels that the unlabelled target points have after a stage."""
-    return f"{stage}, labelling"
-
-
-class Silo(Participant):
+class Silo(Holdings):
     """One organisation in a federation.
 
     `test` is a fraction of the data to hold out, a pair (X, y), or None for no evaluation. `task` are the
@@ -53,76 +38,12 @@ class Silo(Participant):
     <Silo 'clinic-a': 8 instances, task a, b>
     """
 
-    def __init__(
-        self,
-        name: str,
-        X: Any,
-        y: Any,
-        learner: Any,
-        *,
-        target: Target | None = None,
-        test: Test = "auto",
-        task: Iterable[str] | None = None,
-        validation: float = 0.2,
-        shares: Iterable[str] = ("labels", "metrics"),
-        pool: Any = None,
-        pool_labels: Any = None,
-    ) -> None:
-        super().__init__(name, shares)
-        self.learner: Learner = as_learner(learner)
-        wanted = () if target is None else wanted_classes(target, self._where)
-        self.task = self._task(task, class_names(y), wanted)
-        # A network has an output for every class of its task; most other learners fail on one class.
-        least = 1 if self.learner.has_weights and target is None else 2
-        self.data = PrivateData(self._where, self.task, X, y, test, validation, target, least)
-        #: The classes that it is judged on: those of its target if it has one, else its task.
-        self.wanted = Task(tuple(c for c in self.task.classes if c in wanted)) if wanted else self.task
-        #: The classes that its model chooses among.
-        self.among = self.task if target is not None and target.hidden else self.wanted
-        self.pool: Instances | None = None
-        self.pool_labels: NDArray[np.str_] | None = None
-        self.pool_fingerprint: str | None = None
-        if pool is not None:
-            self.use_pool(pool, labels=pool_labels)
-        elif pool_labels is not None:
-            raise ConfigError(f"{self._where}: got pool_labels but no pool; wants both, or no labels")
-
     @property
     def network(self) -> NetworkView:
         """The learner as a network, for methods that share networks."""
         return NetworkView(self)
 
-    def __repr__(self) -> str:
-        classes = ", ".join(self.task.classes)
-        return f"<Silo {self.name!r}: {len(self.data.all[1])} instances, task {classes}>"
-
-    # ------------------------------------------------------------------ what is checked when it is made
-
-    def _task(self, task: Iterable[str] | None, names: NDArray[np.str_], wanted: tuple[str, ...]) -> Task:
-        if len(names) == 0:
-            raise DataError(f"{self._where}: data is empty; wants at least two instances of two classes")
-        if task is None and len(np.unique(names)) < 2:
-            raise DataError(
-                f"{self._where}: all {len(names)} instances are of class {str(names[0])!r}; "
-                "a classifier needs at least two classes"
-            )
-        try:
-            return Task(in_order([*names.tolist(), *wanted]) if task is None else tuple(map(str, task)))
-        except DataError as error:
-            raise DataError(f"{self._where}: {error}") from None
-
     # ------------------------------------------------------------------ set-up
-
-    def use_pool(self, pool: Any, known_fingerprint: str | None = None, labels: Any = None) -> None:
-        """Hold the public pool, with its labels if it has any; its form has to be that of the data."""
-        instances = as_instances(pool, f"{self._where}, pool")
-        if len(instances) == 0:
-            raise DataError(f"{self._where}, pool: is empty; wants instances")
-        self.data.same_form(instances, "its pool")
-        self.pool = instances
-        checked = labels is None or known_fingerprint is not None  # one copy for all silos of a federation
-        self.pool_labels = labels if checked else as_pool_labels(labels, instances, f"{self._where}, pool")
-        self.pool_fingerprint = known_fingerprint or fingerprint(instances, self.pool_labels)
 
     def fresh(self) -> "Silo":
         """The same silo for another run: data and policy are shared, what was learnt is not."""
@@ -134,32 +55,15 @@ class Silo(Participant):
 
     # ------------------------------------------------------------------ what its boundary does with it
 
-    def fingerprint(self) -> str:
-        """A hash of all data."""
-        return self.data.fingerprint()
-
-    def prepare(self, method: "Method") -> None:
-        """What the method looks at before anything is computed."""
-        method.prepare(self)
-
-    def open(self, method: "Method", seed: int, record: "Record") -> None:
-        """Hold out the test data."""
-        self.data.split(self.seed)
-
-    def carry_out(self, method: "Method", step: "Step", message: Message, number: int) -> Message | None:
+    def perform(self, step: Step, message: Message, number: int) -> Message | None:
         """What the method says."""
-        return step.run(method, self, **message)
+        return step.run(self, **message)
 
     # ------------------------------------------------------------------ what steps do
 
-    @property
-    def size(self) -> int:
-        """The number of training instances."""
-        return len(self.data.train[1])
-
     def fit(
         self,
-        stage: str,
+        stage: Stage,
         *,
         pseudo: Examples | None = None,
         update: bool = False,
@@ -212,31 +116,32 @@ class Silo(Participant):
         self.trained = True
         self.take_score(stage)
 
-    def take_score(self, stage: str) -> None:
+    def take_score(self, stage: Stage) -> None:
         """Judge the model on the test data, privately; model and score are kept with this step.
 
         A silo with a target also labels its unlabelled points, unless the method did (`keep_labels`).
         """
         self.changed = True
         if self.data.test is not None:
-            self.scores[stage] = (self._accuracy(self.data.test), len(self.data.test[1]))
+            score = Score(self._accuracy(self.data.test), len(self.data.test[1]))
+            self.scores.take(stage, Measure.OWN, score)
         labelled = TargetLabels(self).take()
         if labelled is not None:
-            self.scores[labelling(stage)] = labelled
+            self.scores.take(stage, Measure.LABELLING, labelled)
 
-    def take_joint_score(self, stage: str, model: Learner | None = None) -> None:
+    def take_joint_score(self, stage: Stage, model: Learner | None = None) -> None:
         """Judge the global model on the test data among all classes of the vocabulary, privately.
 
         It is the silo's own network unless `model` is given. All silos' scores together are its accuracy on
         the joint test set.
         """
-        self.changed = True
-        if model is None and stage in self.scores and len(self.among) == self.notes.get("outputs"):
-            self.scores[joint(stage)] = self.scores[stage]  # its own classes are all
+        own = self.scores.get(stage, {}).get(Measure.OWN)
+        if model is None and own is not None and len(self.among) == self.notes.get("outputs"):
+            self.scores.take(stage, Measure.JOINT, own)  # its own classes are all
         elif self.data.test is not None:
             X, y = self.data.test
             right = (model or self.learner).predict(X) == self.network.codes[y]
-            self.scores[joint(stage)] = (float(np.mean(right)), len(y))
+            self.scores.take(stage, Measure.JOINT, Score(float(np.mean(right)), len(y)))
 
     def _sample_weight(self, y: Codes, classes: str | None) -> NDArray[np.float64] | None:
         if classes == "auto":
@@ -248,13 +153,13 @@ class Silo(Participant):
         # A learner that weighs by itself is told not to.
         return np.ones(len(y)) if classes == "none" and self.learner.can_weigh else None
 
-    def keep_score(self, stage: str) -> None:
+    def keep_score(self, stage: Stage) -> None:
         """The model did not change in `stage`: its last scores still hold."""
-        stages = [name.removesuffix(labelling("")) for name in self.scores if not name.endswith(joint(""))]
-        for name in (str, labelling):
-            if stages and name(stages[-1]) in self.scores:
-                self.scores[name(stage)] = self.scores[name(stages[-1])]
-                self.changed = True
+        last = list(self.scores.values())[-1:]
+        for measure in (Measure.OWN, Measure.LABELLING):
+            for scores in last:
+                if measure in scores:
+                    self.scores.take(stage, measure, scores[measure])
 
     def validation_accuracy(self) -> float:
         """Accuracy on the part of the training data that `fit(validate=True)` held out."""
@@ -277,29 +182,6 @@ class Silo(Participant):
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
         """One code per pool instance; −1 where the two most likely classes are within `margin`."""
         return predicting.votes(self, self.need_pool(), margin)
-
-    def pool_examples(self, index: NDArray[np.integer[Any]], label: NDArray[np.integer[Any]]) -> Examples:
-        """Pool instances with the labels elected for them, checked: the coordinator may be wrong."""
-        pool = self.need_pool()
-        good = index.ndim == 1 and index.shape == label.shape
-        if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
-            raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
-        if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
-            raise DataError(f"{self._where}: got pseudo-labels outside its task")
-        return take(pool, index), label.astype(np.int64)
-
-    def labelled_pool(self) -> tuple[Instances, NDArray[np.str_]]:
-        """The public instances and their classes."""
-        pool = self.need_pool()
-        if self.pool_labels is None:
-            raise DataError(f"{self._where}: its pool has no labels; give pool_labels=… with it")
-        return pool, self.pool_labels
-
-    def need_pool(self) -> Instances:
-        """The public instances, or an error."""
-        if self.pool is None:
-            raise DataError(f"{self._where}: has no pool; give one to the silo or to the federation")
-        return self.pool
 
     # ------------------------------------------------------------------ for its owner
 

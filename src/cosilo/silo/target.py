@@ -2,24 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances
 from cosilo.errors import ConfigError, DataError
 from cosilo.learners.base import Codes
 from cosilo.protocol.task import class_names, in_order
-from cosilo.silo.predicting import predict_surely
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from cosilo.silo.silo import Silo
-
-#: The silo's notes about its labels: codes and confidence, and who spoke if a method gave them.
-_LABELS, _SPEAKERS = "target labels", "target speakers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +74,6 @@ def wanted_classes(target: Target, where: str) -> tuple[str, ...]:
     return classes
 
 
-def aims(silo: "Silo") -> tuple[list[str], list[str]]:
-    """The classes that a silo trains on, and those that it wants: none if it has no target."""
-    if silo.data.target is None:
-        return list(silo.task.classes), []
-    return silo.task.decode(np.unique(silo.data.own[1])).tolist(), list(silo.wanted.classes)
-
-
 def untaught(
     training: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
@@ -106,74 +89,3 @@ def untaught(
         if lonely:
             found[name] = lonely
     return found
-
-
-class TargetLabels:
-    """The labels of a silo's unlabelled target points. They are kept in its notes, and never leave it."""
-
-    def __init__(self, silo: "Silo") -> None:
-        self._silo = silo
-
-    def keep(self, codes: Codes, confidence: NDArray[np.floating[Any]], speakers: list[str] | None) -> None:
-        """Take over labels that a method has found; from now on the silo's own model gives none."""
-        silo, points = self._silo, len(self._target().unlabelled)
-        if codes.shape != (points,) or confidence.shape != (points,):
-            raise DataError(
-                f"silo {silo.name!r}: got labels of shape {codes.shape} with confidence of shape "
-                f"{confidence.shape}; wants one each for its {points} unlabelled target points"
-            )
-        if points and not (codes.min() >= 0 and codes.max() < len(silo.task)):
-            raise DataError(f"silo {silo.name!r}: got labels for its target that are outside its task")
-        self._write(codes, confidence)
-        silo.notes[_SPEAKERS] = list(speakers or [])
-        silo.changed = True
-
-    def take(self) -> tuple[float, int] | None:
-        """Label with the present model, unless a method gave labels; their accuracy and number, if known."""
-        silo, target = self._silo, self._silo.data.target
-        if target is None or len(target.unlabelled) == 0:
-            return None
-        if _SPEAKERS not in silo.notes:
-            self._write(*predict_surely(silo, target.unlabelled, silo.among))
-        if target.truth is None:
-            return None
-        codes = self._read()["codes"]
-        return float(np.mean(codes == target.truth)), len(codes)
-
-    def frame(self) -> "pd.DataFrame":
-        """Label, confidence and whose models spoke, in the order of the unlabelled points."""
-        import pandas as pd
-
-        silo = self._silo
-        self._target()
-        if _LABELS not in silo.notes:
-            raise DataError(f"silo {silo.name!r}: has no labels for its target yet; run a method first")
-        found, speakers = self._read(), silo.notes.get(_SPEAKERS, [])
-        assert isinstance(speakers, list)
-        return pd.DataFrame(
-            {
-                "label": silo.task.decode(found["codes"]),
-                "confidence": found["confidence"],
-                "speakers": ",".join(speakers),
-            }
-        )
-
-    def _target(self) -> TargetData:
-        target = self._silo.data.target
-        if target is None:
-            raise DataError(
-                f"silo {self._silo.name!r}: has no target; give it one: target = {{ path = … }} in a recipe, "
-                "target=Target(…) in Python"
-            )
-        return target
-
-    def _write(self, codes: Codes, confidence: NDArray[np.floating[Any]]) -> None:
-        self._silo.notes[_LABELS] = {
-            "codes": np.asarray(codes, np.int64),
-            "confidence": np.asarray(confidence, np.float64),
-        }
-
-    def _read(self) -> Mapping[str, NDArray[Any]]:
-        found = self._silo.notes[_LABELS]
-        assert isinstance(found, Mapping)
-        return found

@@ -6,7 +6,7 @@ and 23 to 25 of DoFed-SPP. Nothing here knows a method, or needs to be known whi
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:  # a recipe has a clock, and what is wrong with a recipe is to
     Floats = NDArray[np.float64]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-#: Steps that are about the experiment and not about the method: they take no simulated time.
-FREE = ("hello", "wants", "evaluate", "alone", "judge")
 
 
 def capacity(bandwidth: float, gain: float, power: float, noise: float) -> float:
@@ -167,6 +164,8 @@ class Moment:
     compute: float
     upload: float
     at: float
+    #: Whether the step counts on the clock.
+    timed: bool = True
 
 
 def timeline(
@@ -174,15 +173,15 @@ def timeline(
     clock: Clock,
     seed: int,
     *,
-    free: Collection[str] = FREE,
     start: float = 0.0,
     sent: Mapping[int, Mapping[str, float]] | None = None,
 ) -> list[Moment]:
     """When each ask of a run (the lines of its asks.jsonl) was completed, in simulated seconds.
 
     Asks follow each other, and so do the phases of one (eq. 25): all messages are down, then the slowest
-    silo has computed, then all replies are up, every field of them. Steps in `free` take no time, but have
-    their moment: that of an `evaluate` tells when an accuracy was reached. A silo that failed takes no time,
+    silo has computed, then all replies are up, every field of them. Steps that are not `timed`, because they
+    are about the experiment and not about the method, take no time, but have their moment: that of an
+    `evaluate` tells when an accuracy was reached. A silo that failed takes no time,
     for how long it was waited for is a setting of the run; neither does the computation of a reply that a
     crash left behind, whose time is not known.
 
@@ -193,9 +192,10 @@ def timeline(
     A log does not tell what went down: with a link down, `sent` does, in bytes by ask and silo.
 
     >>> reply = {"seconds": 2.0, "fields": {"weights": {"kind": "weights", "form": "…", "bytes": 1000}}}
-    >>> ask = {"number": 3, "step": "train", "silos": ["a", "b"], "arrivals": {"b": reply, "a": reply}}
+    >>> ask = {"number": 3, "step": "train", "timed": True, "silos": ["a", "b"]}
+    >>> ask["arrivals"] = {"b": reply, "a": reply}
     >>> timeline([ask], Clock(up=Link(rate=500.0)), seed=0)  # the two share the link: 2 · 1000 / 500 s
-    [Moment(number=3, step='train', download=0.0, compute=2.0, upload=4.0, at=6.0)]
+    [Moment(number=3, step='train', download=0.0, compute=2.0, upload=4.0, at=6.0, timed=True)]
     """
     if seed < 0:
         raise ConfigError(f"seed is {seed}; wants a whole number of at least 0")
@@ -206,11 +206,11 @@ def timeline(
     for line, ask in enumerate(asks, start=1):
         try:
             number, step = ask["number"], ask["step"]
-            phases = (0.0, 0.0, 0.0) if step in free else _phases(ask, clock, seed, sent or {})
+            phases = (0.0, 0.0, 0.0) if not ask["timed"] else _phases(ask, clock, seed, sent or {})
         except (KeyError, TypeError, AttributeError):
             raise DataError(f"asks: line {line} is damaged; wants the lines of a run's asks.jsonl") from None
         at += sum(phases)
-        moments.append(Moment(number, step, *phases, at))
+        moments.append(Moment(number, step, *phases, at, ask["timed"]))
     return moments
 
 
@@ -238,20 +238,14 @@ def _left(reply: Mapping[str, Any]) -> int:
 def judged(moments: Iterable[Moment], stages: Sequence[str]) -> dict[str, float]:
     """When each stage of a run was judged, in simulated seconds: a point of its time-to-accuracy curve.
 
-    Asks for `evaluate` that follow each other are one stage: its scores, those of its labels, those of the
-    global model. If there are more or fewer of these than stages, nothing can be said.
+    Each ask for `evaluate` is one stage; if their number is another one, nothing can be said.
 
-    >>> asked = ["evaluate", "train", "evaluate", "evaluate"]
+    >>> asked = ["evaluate", "train", "evaluate"]
     >>> moments = [Moment(n, step, 0.0, 0.0, 0.0, at=5.0 * n) for n, step in enumerate(asked)]
     >>> judged(moments, ["local", "federated"])
     {'local': 0.0, 'federated': 10.0}
     """
-    ends: list[float] = []
-    before = ""
-    for moment in moments:
-        if moment.step == "evaluate" and before != "evaluate":
-            ends.append(moment.at)
-        before = moment.step
+    ends = [moment.at for moment in moments if moment.step == "evaluate"]
     return dict(zip(stages, ends, strict=True)) if len(ends) == len(stages) else {}
 
 

@@ -25,12 +25,12 @@ def layered(asks: Asks, members: Mapping[str, Asks], clock: Clock, seed: int) ->
 
     >>> def reply(seconds):
     ...     return {"seconds": seconds, "fields": {"weights": {"kind": "weights", "bytes": 100}}}
-    >>> outer = {"number": 6, "step": "train", "silos": ["a"], "arrivals": {"a": reply(9.0)}}
-    >>> inner = {"number": 7, "within": 6, "step": "train", "silos": ["x", "y"]}
+    >>> outer = {"number": 6, "step": "train", "timed": True, "silos": ["a"], "arrivals": {"a": reply(9.0)}}
+    >>> inner = {"number": 7, "within": 6, "step": "train", "timed": True, "silos": ["x", "y"]}
     >>> inner["arrivals"] = {"x": reply(2.0), "y": reply(3.0)}
     >>> clock = Clock(up=Link(rate=10.0), inside=Link(rate=100.0, shared=False))
     >>> layered([outer], {"a": [inner, inner]}, clock, seed=0)  # twice 3 s + 100 / 100 s; then 100 / 10 s
-    [Moment(number=6, step='train', download=0.0, compute=8.0, upload=10.0, at=18.0)]
+    [Moment(number=6, step='train', download=0.0, compute=8.0, upload=10.0, at=18.0, timed=True)]
     """
     if not members:
         return timeline(asks, clock, seed)

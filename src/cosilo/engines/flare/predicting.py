@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cosilo import data
 from cosilo.engines.flare.party_files import read_settings, read_silo
 from cosilo.errors import ConfigError, RunError
-from cosilo.runs.silo_record import Record
+from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def predictions(silo_file: Path, record: Path, instances: Path) -> "pd.DataFrame
         raise ConfigError(f"{silo_file}: is an institution; the models are those of its members")
     if not (record / "audit.jsonl").exists():
         raise RunError(f"{record}: is not a silo's record of a run (it has no audit.jsonl)")
-    kept = Record(record)
+    kept = SiloRecord(record)
     kept.same_data(silo)
     kept.restore(silo)
     if not silo.trained:

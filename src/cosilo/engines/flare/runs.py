@@ -27,7 +27,7 @@ def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float 
     parent = Path(settled(server).runs)
     parent.mkdir(parents=True, exist_ok=True)
     folder = new_folder_name(parent, settings.method.use)
-    return _carry_out(settings, kit, folder, tell, patience, new=True)
+    return _in_jobs(settings, kit, folder, tell, patience, new=True)
 
 
 def is_between(folder: Path) -> bool:
@@ -46,10 +46,10 @@ def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
             return run
         if run.status == "refused":
             raise RunError(f"{folder}: silos and method did not go together; mend that and submit a new run")
-    return _carry_out(settings, Path(known["kit"]), folder, tell, patience, new=False)
+    return _in_jobs(settings, Path(known["kit"]), folder, tell, patience, new=False)
 
 
-def _carry_out(
+def _in_jobs(
     settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
 ) -> Run:
     try:

@@ -7,11 +7,12 @@ from nvflare.collab import collab
 from nvflare.collab.runtime import controller
 
 import cosilo
-from cosilo.coordination.run_loop import conduct
-from cosilo.engines.flare.engine import FlareEngine
+from cosilo.coordination.run_loop import PlannedRun, conduct
+from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kit_settings import HOLD, settled
 from cosilo.engines.flare.party_files import as_federation, known_method
-from cosilo.runs.events import Events
+from cosilo.protocol.events import Event, Happening
+from cosilo.runs.events import EventLog
 from cosilo.runs.run import begin, locked
 
 # Only bytes travel here: FLARE need not import torch, which takes seconds, to be ready for tensors.
@@ -38,11 +39,11 @@ class Coordination:
                 (folder / HOLD).unlink()
                 raise Held("a silo is back; the run goes on with it in another job")
 
-        engine = FlareEngine({site.name: site for site in collab.clients}, hold)
-        carry_out(folder, self.federation, engine)
+        carrier = FlareCarrier({site.name: site for site in collab.clients}, hold)
+        conduct_job(folder, self.federation, carrier)
 
 
-def carry_out(folder: Path, federation: dict[str, Any], engine: FlareEngine) -> None:
+def conduct_job(folder: Path, federation: dict[str, Any], carrier: FlareCarrier) -> None:
     """Start a run or go on with it."""
     settings = as_federation(federation, "federation")
     method, agreed = known_method(settings.method, "federation"), settings.agreed()
@@ -58,11 +59,9 @@ def carry_out(folder: Path, federation: dict[str, Any], engine: FlareEngine) -> 
         run = begin(folder, about, None)
         if run.status == "finished":
             return
-        events = Events(folder / "events.jsonl")
-        events.add("resume" if (folder / "journal").exists() else "start")
         run.mark("running", quorum=agreed.quorum, timeout=agreed.timeout, engine="flare")
         try:
-            conduct(run, method, engine, agreed, events)
+            conduct(PlannedRun(run, method, agreed), carrier)
         except Held:
             run.mark("stopped")
-            events.add("held")
+            EventLog(folder / "events.jsonl")(Event(Happening.HELD))

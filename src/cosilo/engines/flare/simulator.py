@@ -14,17 +14,16 @@ from nvflare.collab.runtime.executor import CollabExecutor
 from nvflare.job_config.api import FedJob
 
 from cosilo.config import build
-from cosilo.coordination.run_loop import Stopped, conduct
-from cosilo.engines.flare.engine import FlareEngine
+from cosilo.coordination.run_loop import PlannedRun, Stopped, conduct
+from cosilo.engines.flare import need_flare
+from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kits import CLASSES
 from cosilo.engines.flare.site import Site
-from cosilo.errors import RunError
+from cosilo.errors import ConfigError, RunError
 from cosilo.federation.federation import Federation
-from cosilo.methods.base import Method
 from cosilo.progress import bar
-from cosilo.protocol.participant import Participant
+from cosilo.protocol.participant import Participant, Procedure
 from cosilo.runs.durable_files import read_lines
-from cosilo.runs.events import Events
 from cosilo.runs.run import Run
 
 _CLASSES = [
@@ -44,11 +43,9 @@ class SimulatedCoordination:
     def coordinate(self) -> None:
         """Follow the method; what became of it is in the run directory."""
         folder = Path(self.run_folder)
-        federation, engine = _federation(folder), FlareEngine({site.name: site for site in collab.clients})
+        federation, carrier = _federation(folder), FlareCarrier({site.name: site for site in collab.clients})
         try:
-            conduct(
-                Run(folder), federation.method, engine, federation.agreed(), Events(folder / "events.jsonl")
-            )
+            conduct(PlannedRun(Run(folder), federation.method, federation.agreed()), carrier)
         except Stopped:
             return  # the run directory says so, and whoever started the simulator reads it there
 
@@ -64,7 +61,7 @@ class SimulatedSite(Site):
         """In the run directory, as on the local engine."""
         return Path(self.run_folder) / "silos" / name
 
-    def silo(self, name: str, kit: Path) -> tuple[Participant, Method]:
+    def silo(self, name: str, kit: Path) -> tuple[Participant, Procedure]:
         """The silo of that name in the recipe."""
         federation = _federation(Path(self.run_folder))
         self.seed = federation.seed
@@ -76,8 +73,28 @@ def _federation(folder: Path) -> Federation:
     return build.federation(values, source)
 
 
-def simulate(folder: Path, names: list[str]) -> None:
-    """Carry out what is left of a run."""
+class FlareSimulator:
+    """Runs a recipe's silos in processes of FLARE's simulator, on this machine.
+
+    Silos made in Python stay in their process: the recipe is read again in each.
+    """
+
+    def ready(self, from_recipe: bool) -> None:
+        """FLARE has to be installed, and the silos have to come from a recipe."""
+        need_flare()
+        if not from_recipe:
+            raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
+
+    def about(self) -> dict[str, str | int]:
+        """Its name."""
+        return {"engine": "flare"}
+
+    def execute(self, planned: PlannedRun) -> None:
+        """Do what is left of a run."""
+        _simulate(planned.run.folder, planned.agreed.silos)
+
+
+def _simulate(folder: Path, names: list[str]) -> None:
     where = str(folder.resolve())
     job = FedJob(name="run", min_clients=len(names))
     job.set_app_packages(["cosilo"])

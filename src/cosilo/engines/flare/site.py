@@ -18,14 +18,14 @@ from nvflare.collab.runtime import executor
 
 from cosilo.config.settings import MethodSettings
 from cosilo.coordination.boundary import Ask, Boundary
-from cosilo.engines.flare.engine import BUSY, OPENING
+from cosilo.engines.flare.carrier import BUSY, OPENING
 from cosilo.engines.flare.kit_settings import settled
 from cosilo.engines.flare.party_files import known_method, read_silo
+from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
-from cosilo.methods.base import Method
-from cosilo.protocol.participant import NAME, Participant
-from cosilo.runs.journal import Failure
+from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.participant import NAME, Participant, Procedure
 from cosilo.runs.run import locked
 
 # Only bytes travel here: FLARE need not import torch, which takes seconds, to be ready for tensors.
@@ -66,7 +66,7 @@ class Site:
             self._held.enter_context(locked(self._folder, patience=_PATIENCE))
             silo, method = self.silo(name, kit)
             silo.preload()
-            self._boundary = Boundary(silo, method, self.seed, self._folder)
+            self._boundary = open_boundary(silo, method, self.seed, self._folder)
         except Exception as error:
             self._give_up(name, "cannot take part", error)
         finally:
@@ -75,7 +75,7 @@ class Site:
     def _give_up(self, name: str, what: str, error: Exception) -> Failure:
         """Do no step any more: the coordinator is told that it is so, and the owner why."""
         self._boundary = None
-        self._problem = Failure("error", f"silo {name!r}: {what}; its own log says why")
+        self._problem = Failure(FailureKind.ERROR, f"silo {name!r}: {what}; its own log says why")
         text = str(error) if isinstance(error, CosiloError) else "".join(traceback.format_exception(error))
         with suppress(OSError):  # the disk may be what failed
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ class Site:
         """Where the silo keeps its record of the run."""
         return Path(settled(kit).runs) / self.run
 
-    def silo(self, name: str, kit: Path) -> tuple[Participant, Method]:
+    def silo(self, name: str, kit: Path) -> tuple[Participant, Procedure]:
         """The silo of this kit, and what is asked of it."""
         method = known_method(MethodSettings(**self.method), "the job")
         path = Path(settled(kit).silo or "")
@@ -127,9 +127,11 @@ class Site:
 
     def _answered(self, number: int, step: str, body: bytes) -> bytes | Failure:
         if self._boundary is None:
-            return self._problem or Failure("error", "is not ready")
+            return self._problem or Failure(FailureKind.ERROR, "is not ready")
         if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
-            return Failure("refused", f"silo {self._boundary.silo.name!r}: wants a number, a step and bytes")
+            return Failure(
+                FailureKind.REFUSED, f"silo {self._boundary.silo.name!r}: wants a number, a step and bytes"
+            )
         name = self._boundary.silo.name
         try:
             return self._boundary.answer(Ask(number, step, body))

@@ -12,12 +12,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.memory import keep_freed_memory
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import CosiloError, RunError
-from cosilo.methods.base import Method
-from cosilo.protocol.participant import Participant
-from cosilo.runs.journal import Failure
+from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.participant import Participant, Procedure
 
 # Where it is safe a worker is forked: it starts in milliseconds and shares the data with this process.
 _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
@@ -30,9 +30,9 @@ _LARGE = 2**16
 class Worker:
     """This side of a worker process. Asks and answers are bytes on a pipe: a JSON head, then the message."""
 
-    def __init__(self, silos: Sequence[Participant], method: Method, seed: int, folder: Path) -> None:
+    def __init__(self, silos: Sequence[Participant], procedure: Procedure, seed: int, folder: Path) -> None:
         self.owns = {silo.name for silo in silos}
-        self._arguments = (list(silos), method, seed, folder)
+        self._arguments = (list(silos), procedure, seed, folder)
         self._start()
 
     def _start(self) -> None:
@@ -66,12 +66,11 @@ class Worker:
                 return self.connection.recv_bytes()
         except (EOFError, ConnectionError):
             how = self.restart()
-            return Failure(
-                "lost", f"silo {name!r}: its worker process died ({how}) in the middle of the step"
-            )
-        if head["kind"] == "run":
-            raise RunError(head["text"])
-        return Failure(head["kind"], head["text"])
+            text = f"silo {name!r}: its worker process died ({how}) in the middle of the step"
+            return Failure(FailureKind.LOST, text)
+        if "broken" in head:
+            raise RunError(head["broken"])
+        return Failure(FailureKind(head["kind"]), head["text"])
 
     def restart(self) -> str:
         """Kill the process and start it anew; its silos go on from their records. Says how it had ended."""
@@ -93,7 +92,7 @@ def _serve(
     parents: Connection,
     parent: int,
     silos: list[Participant],
-    method: Method,
+    procedure: Procedure,
     seed: int,
     folder: Path,
 ) -> None:
@@ -102,7 +101,7 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's to handle
     OneThread()
     keep_freed_memory()
-    boundaries = {silo.name: silo for silo in silos}
+    owned = {silo.name: silo for silo in silos}
     opened: dict[str, Boundary] = {}
     body = b""
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
@@ -113,10 +112,11 @@ def _serve(
             name = head["silo"]
             try:
                 if name not in opened:
-                    opened[name] = Boundary(boundaries[name], method, seed, folder / name)
+                    opened[name] = open_boundary(owned[name], procedure, seed, folder / name)
                 answer = opened[name].answer(Ask(head["number"], head["step"], body))
             except CosiloError as error:  # the silo cannot even be opened, or its disk fails
-                answer = Failure("run", str(error))
+                mine.send_bytes(json.dumps({"ok": False, "broken": str(error)}).encode())
+                continue
             if isinstance(answer, Failure):
                 mine.send_bytes(json.dumps({"ok": False, "kind": answer.kind, "text": answer.text}).encode())
             elif len(answer) < _LARGE:

@@ -27,31 +27,57 @@ Deviations from the paper, and what it leaves open:
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from cosilo.aggregation.averaging import Weights, like
+from cosilo.aggregation.averaging import Weights, same_structure
 from cosilo.aggregation.similarity import compress, unvector, vector
+from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage, ConfigError, DataError
-from cosilo.methods.base import Method, step
+from cosilo.methods.base import Method
 from cosilo.methods.dofed_spp.budget import Budget
 from cosilo.methods.dofed_spp.model_selection import best, greedy
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
 from cosilo.methods.packing import pack, unpack
-from cosilo.protocol.message import Message
+from cosilo.protocol.findings import Findings, Matrix
+from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+from cosilo.protocol.step import step
+from cosilo.silo.silo import Silo
 from cosilo.silo.target import untaught
 from cosilo.text import listing
-
-if TYPE_CHECKING:
-    from cosilo.coordination.coordinator import Silos
-    from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
 #: Models that are compared with a silo's target at a time, before the first round.
 _AT_ONCE = 10
+
+
+class Exchange(BaseModel):
+    """What travelled in a round, and what came of it."""
+
+    round: int
+    uploaded: list[str]
+    #: How many models each silo labelled with.
+    labellers: int
+    #: The budget's seconds that were used up by the end of the round.
+    seconds: float
+    #: The share of all labels that changed.
+    labels_moved: float
+    #: What PCA lost of each model, relative to its size.
+    reconstruction_error: dict[str, float]
+
+
+class Exchanges(Findings):
+    """What DoFed-SPP's part of the report reads."""
+
+    exchange: list[Exchange] = Field(default_factory=list)
+    #: The similarity ratios after the last round.
+    similarity: Matrix | None = None
+    #: Seconds that there were for all rounds.
+    budget: float | None = None
 
 
 class DoFedSPP(Method):
@@ -91,36 +117,35 @@ class DoFedSPP(Method):
             raise ValueError(f"labellers of at most uploads, {self.uploads or 10}; got {self.labellers}")
         return self
 
-    def coordinate(self, silos: "Silos") -> None:
+    def coordinate(self, silos: Silos) -> None:
         """Algorithm 2."""
         names, state = silos.names, silos.marked
         if state is None:
             state = self._cold_start(silos)
-        similar: Any = state["ratios"]
-        done: Any = state["round"]
-        spent: Any = state["spent"]
-        ready: Any = state["ready"]
-        reference: Any = state["weights"]
-        last = done if state["over"] else self.rounds
+        similar, done, spent = state.array("ratios"), state.integer("round"), state.number("spent")
+        ready, reference = state.names("ready"), state.group("weights")
+        last = done if state.flag("over") else self.rounds
         for number in range(done + 1, last + 1):
             # Phase 1: which models travel.
             travel, labellers, seconds = self._decide(similar, reference)
             if self.budget is not None and spent + seconds > self.budget.total + 1e-9:
                 break
             able = [names[place] for place in travel if names[place] in ready]
-            uploaded = silos.ask("upload", to=able, valid=like(reference))
-            models, errors = self._downsized({name: _weights(reply) for name, reply in uploaded.items()})
+            uploaded = silos.ask("upload", to=able, valid=same_structure(reference))
+            models, errors = self._downsized(
+                {name: reply.group("weights") for name, reply in uploaded.items()}
+            )
             hands = {
                 name: _best(similar[place], names, list(models), labellers)
                 for place, name in enumerate(names)
             }
             # Phases 2 to 4, at the silos.
-            stage = f"round {number}"
-            parcel = partial(_parcel, models, hands, names, stage)
+            stage = Stage.after_round(number)
+            parcel = partial(_parcel, models, hands, names, str(stage))
             learnt = silos.ask("learn", each=parcel, to=ready, valid=_shaped(len(names)))
             for name, reply in learnt.items():
-                similar[names.index(name)] = reply["ratios"]
-            moved = np.mean([float(reply["moved"]) for reply in learnt.values()])  # type: ignore[arg-type]
+                similar[names.index(name)] = reply.array("ratios")
+            moved = np.mean([reply.number("moved") for reply in learnt.values()])
             spent += seconds
             silos.evaluate(stage, to=learnt)
             self._note(silos, number, able, labellers, spent, similar, errors, float(moved))
@@ -129,36 +154,29 @@ class DoFedSPP(Method):
             if over:
                 break
         kept = silos.ask("finish", to=ready)
-        silos.evaluate("federated", to=kept)
+        silos.evaluate(FEDERATED, to=kept)
 
-    def _cold_start(self, silos: "Silos") -> dict[str, Any]:
+    def _cold_start(self, silos: Silos) -> State:
         """Phase 0: everyone warms up and uploads, and compares all models with its target."""
         names = silos.names
         alone = silos.ask("alone")  # the denominator of every comparison
-        silos.evaluate("local", to=alone)
+        silos.evaluate(LOCAL, to=alone)
         silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
-        first = silos.ask("initial", to=names[:1], quorum=1.0)[names[0]]["weights"]
-        reference: Any = first
-        warm = silos.ask("warm", {"weights": reference}, valid=like(reference))
+        reference = silos.ask("initial", to=names[:1], quorum=1.0)[names[0]].group("weights")
+        warm = silos.ask("warm", {"weights": reference}, valid=same_structure(reference))
         similar = np.zeros((len(names), len(names)))
         there = list(warm)
         for start in range(0, len(there), _AT_ONCE):
             block = there[start : start + _AT_ONCE]
-            models, _ = self._downsized({name: _weights(warm[name]) for name in block})
+            models, _ = self._downsized({name: warm[name].group("weights") for name in block})
             message: Message = {"models": pack(models), "silos": names}
             replies = silos.ask("compare", message, to=there, valid=_shaped(len(names)))
             for name, reply in replies.items():
-                found: Any = reply["ratios"]
-                similar[names.index(name)] = found
+                similar[names.index(name)] = reply.array("ratios")
         # Nobody can join later: a silo that did not warm up has no model to compare or to send.
-        return {
-            "round": 0,
-            "over": False,
-            "ratios": similar,
-            "spent": 0.0,
-            "ready": there,
-            "weights": reference,
-        }
+        state = State({"round": 0, "over": False, "spent": 0.0, "ready": there})
+        state["ratios"], state["weights"] = similar, reference
+        return state
 
     def _decide(self, similar: NDArray[Any], reference: Weights) -> tuple[list[int], int, float]:
         """K and B (eq. 26), the K models (Algorithm 1), and the seconds that a round takes."""
@@ -184,7 +202,7 @@ class DoFedSPP(Method):
 
     def _note(
         self,
-        silos: "Silos",
+        silos: Silos,
         number: int,
         uploaded: list[str],
         labellers: int,
@@ -194,21 +212,23 @@ class DoFedSPP(Method):
         moved: float,
     ) -> None:
         """What the report shows of a round."""
-        found = {
-            "round": number,
-            "uploaded": uploaded,
-            "labellers": labellers,
-            "seconds": round(spent, 3),
-            "labels_moved": round(moved, 4),
-            "reconstruction_error": {name: round(error, 6) for name, error in errors.items()},
-        }
-        silos.findings.setdefault("exchange", []).append(found)
-        similarity = {"silos": silos.names, "values": np.round(similar, 4).tolist()}
-        silos.tell(similarity=similarity, budget=None if self.budget is None else self.budget.total)
+        found = silos.found(Exchanges)
+        found.exchange.append(
+            Exchange(
+                round=number,
+                uploaded=uploaded,
+                labellers=labellers,
+                seconds=round(spent, 3),
+                labels_moved=round(moved, 4),
+                reconstruction_error={name: round(error, 6) for name, error in errors.items()},
+            )
+        )
+        found.similarity = Matrix(silos=silos.names, values=np.round(similar, 4).tolist())
+        found.budget = None if self.budget is None else self.budget.total
 
     # ------------------------------------------------------------------ before anything is computed
 
-    def prepare(self, silo: "Silo") -> None:
+    def prepare(self, silo: Silo) -> None:
         """A silo needs a target."""
         super().prepare(silo)
         if silo.data.target is None:
@@ -240,67 +260,65 @@ class DoFedSPP(Method):
 
     # ------------------------------------------------------------------ at the silo
 
-    @step()
-    def alone(self, silo: "Silo") -> None:
+    @step(timed=False)
+    def alone(self, silo: Silo) -> None:
         """Local training on the training set and the labelled target points."""
-        silo.fit("local", epochs=self.warm_up + self.rounds * self.epochs)
+        silo.fit(LOCAL, epochs=self.warm_up + self.rounds * self.epochs)
 
     @step()
-    def begin(self, silo: "Silo", vocabulary: list[str]) -> None:
+    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
         """From now on networks have an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
 
-    @step(weights="weights")
-    def initial(self, silo: "Silo") -> Message:
+    @step(weights=Shared("weights", "a network before any training, for everyone to start from"))
+    def initial(self, silo: Silo) -> Message:
         """The weights that every model starts from."""
         return {"weights": silo.network.weights()}
 
-    @step(weights="weights")
-    def warm(self, silo: "Silo", weights: Weights) -> Message:
+    @step(weights=Shared("weights", "the reciprocal model, trained on the silo's training set"))
+    def warm(self, silo: Silo, weights: Weights) -> Message:
         """Phase 0: the target model begins, the reciprocal model trains on the training set."""
         silo.network.set_weights(weights)
         mine = Reciprocal(silo)
         mine.train(weights, self.warm_up)
         return {"weights": mine.weights}
 
-    @step(ratios="similarity")
-    def compare(self, silo: "Silo", models: Weights, silos: list[str]) -> Message:
+    @step(ratios=Shared("similarity", "how much each silo's model helps with this silo's target"))
+    def compare(self, silo: Silo, models: Weights, silos: list[str]) -> Message:
         """Phase 0: the similarity ratios of some models, and of those that came before."""
         mine = Reciprocal(silo)
         mine.look_at(unpack(models), silos)
         return {"ratios": mine.ratios(mine.loss(), silos, self.g1, self.g2)}
 
-    @step(weights="weights")
-    def upload(self, silo: "Silo") -> Message:
+    @step(weights=Shared("weights", "the reciprocal model as it is now"))
+    def upload(self, silo: Silo) -> Message:
         """The reciprocal model as it is now."""
         return {"weights": Reciprocal(silo).weights}
 
-    @step(ratios="similarity", moved="metrics")
-    def learn(self, silo: "Silo", silos: list[str], stage: str, models: Weights | None = None) -> Message:
+    @step(
+        ratios=Shared("similarity", "how much each silo's model helps with this silo's target"),
+        moved=Shared("metrics", "the share of its target's labels that changed in this round"),
+    )
+    def learn(self, silo: Silo, silos: list[str], stage: str, models: Weights | None = None) -> Message:
         """Phases 2 to 4: label, train the target model, take new ratios, train the reciprocal model."""
         mine, given = Reciprocal(silo), unpack(models or {})
         moved = mine.label(given, silos) if given else 0.0
         loss = mine.loss()  # of the target model as it was when the round began
         mine.train_target(self.target_epochs)
-        silo.take_score(stage)
+        silo.take_score(Stage.parse(stage))
         mine.look_at(given, silos)
         reply: Message = {"ratios": mine.ratios(loss, silos, self.g1, self.g2), "moved": moved}
         mine.train(mine.weights, self.epochs)
         return reply
 
     @step()
-    def finish(self, silo: "Silo") -> None:
+    def finish(self, silo: Silo) -> None:
         """The last score is the result."""
-        silo.keep_score("federated")
+        silo.keep_score(FEDERATED)
 
 
 def _bytes(weights: Weights) -> int:
     return sum(array.nbytes for array in weights.values())
-
-
-def _weights(reply: Message) -> Weights:
-    weights: Any = reply["weights"]
-    return weights  # type: ignore[no-any-return]
 
 
 def _best(row: NDArray[Any], silos: list[str], there: list[str], labellers: int) -> list[str]:
@@ -317,11 +335,11 @@ def _parcel(
     return {"models": pack(picked), "silos": silos, "stage": stage}
 
 
-def _shaped(silos: int) -> Any:
+def _shaped(silos: int) -> Check:
     """A check for ratios: one for each silo, none below 0, and they add up to 1 or are all 0."""
 
-    def check(silo: str, reply: Message) -> None:
-        found: Any = reply["ratios"]
+    def check(silo: str, reply: Fields) -> None:
+        found = reply.array("ratios")
         if found.shape != (silos,) or (found < 0).any() or found.sum() > 1 + 1e-6:
             raise BadMessage(f"field 'ratios' wants {silos} numbers of at least 0 that add up to at most 1")
 

@@ -10,11 +10,11 @@ from cosilo.aggregation.averaging import Weights
 from cosilo.aggregation.similarity import FLOOR, distance, elect, ratios
 from cosilo.data.instances import Instances, join
 from cosilo.errors import DataError
+from cosilo.silo.silo import Silo
 from cosilo.silo.target import TargetData
 
 if TYPE_CHECKING:
     from cosilo.learners.network import Network
-    from cosilo.silo.silo import Silo
 
 
 class Reciprocal:
@@ -23,7 +23,7 @@ class Reciprocal:
     The silo's own network is the target model. `silos` are the names of all silos, in one order for all.
     """
 
-    def __init__(self, silo: "Silo") -> None:
+    def __init__(self, silo: Silo) -> None:
         self._silo = silo
         self._network = silo.network
 
@@ -34,15 +34,12 @@ class Reciprocal:
             raise DataError(f"silo {self._silo.name!r}: has no target set; give it one: target = …")
         return target
 
-    def _note(self, key: str) -> Any:
-        return self._silo.notes[key]
-
     # ------------------------------------------------------------------ the reciprocal model
 
     @property
     def weights(self) -> dict[str, NDArray[Any]]:
         """Of the reciprocal model, as it is now."""
-        return dict(self._note("reciprocal"))
+        return self._silo.notes.group("reciprocal")
 
     def train(self, start: Weights, epochs: int) -> None:
         """Eq. 15: on the training set, from these weights, which are remembered for distances."""
@@ -52,7 +49,6 @@ class Reciprocal:
         training = network.training.model_copy(update={"epochs": epochs, "patience": None})
         network.train(X, self._network.codes[y], seed=silo.seed, training=training)
         silo.notes["before"], silo.notes["reciprocal"] = dict(start), network.weights()
-        silo.changed = True
 
     def _with(self, weights: Weights) -> "Network":
         network = self._network.another(None)
@@ -71,7 +67,7 @@ class Reciprocal:
         """Take each model's loss on the labelled target points, and its distance; both are remembered."""
         silo = self._silo
         X, y = self._target.labelled
-        codes, before = self._network.codes[y], self._note("before")
+        codes, before = self._network.codes[y], silo.notes.group("before")
         trial = self._network.another(None)
         nothing = np.full(len(silos), np.nan)
         losses, distances = (np.array(silo.notes.get(key, nothing)) for key in ("losses", "distances"))
@@ -80,7 +76,6 @@ class Reciprocal:
             place = silos.index(name)
             losses[place], distances[place] = trial.loss(X, codes), distance(weights, before)
         silo.notes["losses"], silo.notes["distances"] = losses, distances
-        silo.changed = True
 
     def ratios(self, own_loss: float, silos: list[str], g1: float, g2: float) -> NDArray[np.float64]:
         """Eq. 19 for all models that were ever looked at.
@@ -89,21 +84,20 @@ class Reciprocal:
         its use: the floor of a distance is that of the nearest model of another silo.
         """
         silo = self._silo
-        distances: Any = self._note("distances")
+        distances = silo.notes.array("distances")
         others = np.delete(distances, silos.index(silo.name))
         nearest = np.min(others[~np.isnan(others)], initial=np.inf)
         found = ratios(
             own_loss,
-            self._note("losses"),
+            silo.notes.array("losses"),
             distances,
             rate=self._network.training.lr,
             g1=g1,
             g2=g2,
             floor=max(float(nearest), FLOOR) if np.isfinite(nearest) else FLOOR,
-            before=silo.notes.get("ratios"),  # type: ignore[arg-type]
+            before=silo.notes.array("ratios") if "ratios" in silo.notes else None,
         )
         silo.notes["ratios"] = found
-        silo.changed = True
         return found
 
     # ------------------------------------------------------------------ labels and the target model
@@ -113,7 +107,7 @@ class Reciprocal:
         silo = self._silo
         wanted = np.array(silo.wanted.codes_in(silo.task))
         outputs, points = self._network.codes[wanted], self._target.unlabelled
-        weights = self._note("ratios")
+        weights = silo.notes.array("ratios")
 
         def opinions() -> Iterator[tuple[float, NDArray[Any]]]:
             trial = self._network.another(None)
@@ -122,16 +116,17 @@ class Reciprocal:
                 yield float(weights[silos.index(name)]), trial.predict_proba(points)[:, outputs]
 
         places, confidence = elect(opinions())
-        codes, before = wanted[places], silo.notes.get("pseudo")
+        codes = wanted[places]
+        before = silo.notes.array("pseudo") if "pseudo" in silo.notes else None
         silo.notes["pseudo"] = codes
         silo.keep_labels(codes, confidence, list(models))
-        return 1.0 if before is None else float(np.mean(np.asarray(before) != codes))
+        return 1.0 if before is None else float(np.mean(before != codes))
 
     def train_target(self, epochs: int) -> None:
         """Eq. 22: on the pseudo-labelled and the truly labelled target points."""
         X: Instances
         X, y = self._target.labelled
-        pseudo: Any = self._silo.notes.get("pseudo")
-        if pseudo is not None:
-            X, y = join(X, self._target.unlabelled), np.concatenate([y, pseudo])
+        notes = self._silo.notes
+        if "pseudo" in notes:
+            X, y = join(X, self._target.unlabelled), np.concatenate([y, notes.array("pseudo")])
         self._network.train((X, self._network.codes[y]), epochs=epochs)

@@ -1,4 +1,4 @@
-"""The engine between organisations: asks are calls of a function that NVIDIA FLARE publishes at each silo."""
+"""Asks between organisations: calls of a function that NVIDIA FLARE publishes at each silo."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,9 +7,9 @@ from queue import Queue
 from threading import Event, Thread
 from typing import Any
 
-from cosilo.methods.base import Method
-from cosilo.protocol.engine import Answer
-from cosilo.runs.journal import Failure
+from cosilo.engines.local.in_process import too_late
+from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
+from cosilo.protocol.participant import Procedure
 
 #: A silo that cannot be reached for so many seconds is lost.
 LOST_AFTER = 15.0
@@ -23,7 +23,7 @@ READY_WITHIN = 600.0
 _LINE = 1000
 
 
-class FlareEngine:
+class FlareCarrier:
     """Calls `answer` at the silos of a FLARE job; `sites` are its proxies of them, by silo.
 
     No call takes long: a silo that is busy says so, and is called again. So it is soon noticed when a silo is
@@ -38,7 +38,7 @@ class FlareEngine:
         self._lost: set[str] = set()
         self._closed = Event()
 
-    def open(self, method: Method, seed: int, folder: Path) -> None:
+    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
         """Nothing: a silo gets ready where it is, when the job comes to it."""
 
     def close(self) -> None:
@@ -46,12 +46,7 @@ class FlareEngine:
         self._closed.set()
 
     def call(
-        self,
-        number: int,
-        step: str,
-        silos: Sequence[str],
-        body: Callable[[str], bytes],
-        timeout: float | None,
+        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
     ) -> Iterator[Answer]:
         """Ask all silos at once."""
         self._hold()
@@ -64,7 +59,7 @@ class FlareEngine:
             Thread(target=self._ask, args=arguments, daemon=True).start()
         for _ in silos:
             answer = answers.get()
-            if isinstance(answer.content, Failure) and answer.content.kind == "lost":
+            if isinstance(answer.content, Failure) and answer.content.kind is FailureKind.LOST:
                 self._lost.add(answer.silo)
             yield answer
 
@@ -86,7 +81,7 @@ class FlareEngine:
                 if reply == OPENING and now - asked < READY_WITHIN:
                     started = now
             if content is None and timeout is not None and now - started > timeout:
-                content = Failure("timeout", f"silo {name!r}: took longer than its timeout of {timeout:g} s")
+                content = too_late(name, timeout)
             elif content is None and now - last_seen > LOST_AFTER:
                 content = _lost(name)
         answers.put(Answer(name, content or _lost(name), time.monotonic() - started))
@@ -112,10 +107,10 @@ def _content(name: str, reply: object) -> bytes | Failure | None:
         case {"failure": [("refused" | "learner" | "error") as kind, str() as text], **rest} if not rest:
             # One line that names the silo, whatever it sends.
             line, prefix = " ".join(text.split())[:_LINE], f"silo {name!r}: "
-            return Failure(kind, line if line.startswith(prefix) else prefix + line)
+            return Failure(FailureKind(kind), line if line.startswith(prefix) else prefix + line)
     what = "something that cannot be read" if isinstance(reply, Exception) else f"a {type(reply).__name__}"
-    return Failure("bad", f"silo {name!r}: sent {what} where a reply is expected")
+    return Failure(FailureKind.UNREADABLE, f"silo {name!r}: sent {what} where a reply is expected")
 
 
 def _lost(name: str) -> Failure:
-    return Failure("lost", f"silo {name!r}: is not there; it takes part again when it is back")
+    return Failure(FailureKind.LOST, f"silo {name!r}: not connected; rejoins when it reconnects")

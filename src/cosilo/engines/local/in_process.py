@@ -1,0 +1,79 @@
+"""Asks to silos in this process, one after the other."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.engines.local.threads import OneThread
+from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
+from cosilo.protocol.participant import Participant, Procedure
+
+
+def open_boundary(
+    silo: Participant, procedure: Procedure, seed: int, folder: Path, within: str | None = None
+) -> Boundary:
+    """A silo's boundary; an institution asks its members in the same process."""
+    return Boundary(silo, procedure, seed, folder, InProcess, within)
+
+
+class InProcess:
+    """A carrier for silos in this process.
+
+    A step cannot be stopped here: its reply is refused when it comes too late.
+
+    Parameters
+    ----------
+    silos
+        All of them.
+    within
+        The institution whose members they are, if they are.
+    """
+
+    def __init__(self, silos: Sequence[Participant], within: str | None = None) -> None:
+        self._silos = list(silos)
+        self._within = within
+        self._boundaries: dict[str, Boundary] = {}
+        self._threads: OneThread | None = None
+
+    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+        """Cap this process at one thread, and open the silos."""
+        if self._within is None:  # else whoever carries the institution's asks has seen to it
+            self._threads = OneThread()
+        self._boundaries = {
+            silo.name: open_boundary(silo, procedure, seed, folder / silo.name, self._within)
+            for silo in self._silos
+        }
+
+    def close(self) -> None:
+        """Let go of the silos; they then hold what their records say."""
+        for boundary in self._boundaries.values():
+            boundary.close()
+        self._boundaries = {}
+        if self._threads:
+            self._threads.release()
+            self._threads = None
+
+    def call(
+        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
+    ) -> Iterator[Answer]:
+        """Ask the silos for a step."""
+        for name in silos:
+            started = self._now()
+            content = self._boundaries[name].answer(Ask(number, step, body(name)))
+            seconds = self._now() - started
+            if timeout is not None and seconds > timeout:
+                content = too_late(name, timeout)
+            yield Answer(name, content, seconds)
+
+    def _now(self) -> float:
+        """The wall clock; of members, whose seconds are for simulated time only, the processor's.
+
+        Institutions compete for the processors of the machine that simulates them, as they would not.
+        """
+        return time.monotonic() if self._within is None else time.thread_time()
+
+
+def too_late(name: str, timeout: float) -> Failure:
+    """The failure of a silo that took longer than it may."""
+    return Failure(FailureKind.TIMEOUT, f"silo {name!r}: took longer than its timeout of {timeout:g} s")

@@ -1,0 +1,84 @@
+"""Asks to silos in worker processes on this machine."""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from cosilo.coordination.boundary import Ask
+from cosilo.engines.local.in_process import too_late
+from cosilo.engines.local.worker import Worker
+from cosilo.protocol.carrier import Answer, Body
+from cosilo.protocol.participant import Participant, Procedure
+
+
+class Workers:
+    """A carrier for silos in worker processes.
+
+    Each process owns some of the silos for the whole run; their data and models stay there. A step that takes
+    longer than its timeout is stopped with its worker, and the worker is started again.
+
+    Parameters
+    ----------
+    silos
+        All of them.
+    count
+        How many processes share them, at most one for each.
+    """
+
+    def __init__(self, silos: Sequence[Participant], count: int) -> None:
+        self._silos = list(silos)
+        self._count = min(count, len(self._silos))
+        self._workers: list[Worker] = []
+
+    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+        """Start the workers."""
+        for silo in self._silos:
+            silo.preload()
+        for place in range(self._count):
+            owned = self._silos[place :: self._count]
+            self._workers.append(Worker(owned, procedure, seed, folder))
+
+    def close(self) -> None:
+        """Stop the workers."""
+        for worker in self._workers:
+            worker.stop()
+        self._workers = []
+
+    def call(
+        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
+    ) -> Iterator[Answer]:
+        """Ask the silos for a step, one at a time per worker: a timeout is that of one silo."""
+        waiting = {worker: deque(name for name in silos if name in worker.owns) for worker in self._workers}
+        busy: dict[Worker, tuple[str, float]] = {}
+
+        def occupy(worker: Worker) -> None:
+            if waiting[worker]:
+                name = waiting[worker].popleft()
+                worker.send(name, Ask(number, step, body(name)))
+                busy[worker] = (name, time.monotonic())
+
+        for worker in self._workers:
+            occupy(worker)
+        while busy:
+            ready = wait([worker.connection for worker in busy], _patience(busy, timeout))
+            for worker, (name, started) in list(busy.items()):
+                seconds = time.monotonic() - started
+                if worker.connection in ready:
+                    content = worker.receive(name)
+                elif timeout is not None and seconds > timeout:
+                    worker.restart()
+                    content = too_late(name, timeout)
+                else:
+                    continue
+                del busy[worker]
+                occupy(worker)  # before the answer is dealt with: the worker need not wait for that
+                yield Answer(name, content, seconds)
+
+
+def _patience(busy: dict[Worker, tuple[str, float]], timeout: float | None) -> float | None:
+    if timeout is None:
+        return None
+    first = min(started for _, started in busy.values())
+    return max(0.0, first + timeout - time.monotonic()) + 0.01

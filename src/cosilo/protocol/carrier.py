@@ -1,0 +1,64 @@
+"""What a carrier is: it takes asks to silos and brings answers back; it knows no method."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from cosilo.protocol.participant import Procedure
+
+
+class FailureKind(StrEnum):
+    """Why a silo gave no usable answer."""
+
+    #: Its policy does not allow what was asked.
+    REFUSED = "refused"
+    #: Its learner failed.
+    LEARNER = "learner"
+    #: The step failed for another reason.
+    ERROR = "error"
+    #: It took longer than its timeout.
+    TIMEOUT = "timeout"
+    #: It is not connected, or its process died.
+    LOST = "lost"
+    #: It sent something that is no reply.
+    UNREADABLE = "unreadable"
+    #: Its reply failed a check of the coordinator.
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a silo gave no usable answer: one line, safe to leave the silo."""
+
+    kind: FailureKind
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back from one silo, and the seconds it took."""
+
+    silo: str
+    content: bytes | Failure
+    seconds: float
+
+
+#: The encoded message of a silo; a message for all is the same object for each.
+Body: TypeAlias = Callable[[str], bytes]
+
+
+class Carrier(Protocol):
+    """Carries messages between the coordinator and the silos of one run."""
+
+    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+        """Make the silos ready; silo NAME keeps its record in `folder`/NAME, wherever the silo is."""
+
+    def call(
+        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
+    ) -> Iterator[Answer]:
+        """Ask the silos for a step; answers come in any order, exactly one for each silo."""
+
+    def close(self) -> None:
+        """Let go of everything `open` made."""

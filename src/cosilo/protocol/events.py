@@ -1,0 +1,38 @@
+"""What happens in a run, for whoever wants to watch: logs, progress bars, live views."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Happening(StrEnum):
+    """What may happen."""
+
+    START = "start"
+    RESUME = "resume"
+    #: A step is asked for: `ask`, `step`, `silos`.
+    ASK = "ask"
+    #: A usable reply came: `ask`, `step`, `silo`, `seconds`.
+    REPLY = "reply"
+    #: A silo failed: `ask`, `step`, `silo`, `kind`, `text`.
+    FAILURE = "failure"
+    #: All have answered: `ask`, `step`, `seconds`.
+    ANSWERED = "answered"
+    #: The run cannot go on: `text`.
+    STOP = "stop"
+    #: The run waits for its next job: a silo is back.
+    HELD = "held"
+    FINISH = "finish"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened, with what is to be said about it."""
+
+    what: Happening
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+#: Is told of everything, in order, in the coordinator's process.
+Observer: TypeAlias = Callable[[Event], None]

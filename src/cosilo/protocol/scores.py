@@ -1,0 +1,64 @@
+"""Scores as the fields of a reply to `evaluate`."""
+
+from collections.abc import Iterable, Mapping
+
+from cosilo.protocol.message import Fields, Message, Shared, Value
+from cosilo.protocol.stage import Measure, Score
+
+_ABOUT = {
+    Measure.OWN: ("the model's accuracy on the silo's test data", "test instances"),
+    Measure.JOINT: (
+        "the global network's accuracy among all classes, on the silo's test data",
+        "test instances",
+    ),
+    Measure.LABELLING: ("the accuracy of the labels of unlabelled target points", "such points"),
+}
+
+
+def scores_in(reply: Fields) -> dict[Measure, Score]:
+    """The scores in a reply to `evaluate`."""
+    found = {}
+    for measure in Measure:
+        accuracy, instances = score_fields(measure)
+        if accuracy in reply:
+            found[measure] = Score(reply.number(accuracy), reply.integer(instances))
+    return found
+
+
+def score_fields(measure: Measure) -> tuple[str, str]:
+    """What the fields of a score are called in a reply to `evaluate`.
+
+    >>> score_fields(Measure.JOINT)
+    ('joint_accuracy', 'joint_instances')
+    """
+    prefix = "" if measure is Measure.OWN else f"{measure}_"
+    return f"{prefix}accuracy", f"{prefix}instances"
+
+
+def scores_out(scores: Mapping[Measure, Score]) -> Message:
+    """A reply to `evaluate`."""
+    reply: dict[str, Value] = {}
+    for measure, score in scores.items():
+        accuracy, instances = score_fields(measure)
+        reply |= {accuracy: score.accuracy, instances: score.instances}
+    return reply
+
+
+def together(scores: Iterable[Score]) -> Score:
+    """The accuracy on all instances together.
+
+    >>> together([Score(1.0, 1), Score(0.5, 3)])
+    Score(accuracy=0.625, instances=4)
+    """
+    each = list(scores)
+    instances = sum(score.instances for score in each)
+    return Score(sum(score.accuracy * score.instances for score in each) / instances, instances)
+
+
+def declared_fields() -> dict[str, Shared]:
+    """The fields of `evaluate`: a silo sends those that it has."""
+    return {
+        name: Shared("metrics", about, optional=True)
+        for measure in Measure
+        for name, about in zip(score_fields(measure), _ABOUT[measure], strict=True)
+    }

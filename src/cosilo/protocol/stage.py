@@ -1,0 +1,62 @@
+"""Stages: the moments of a run after which models are judged."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cosilo.errors import BadMessage
+
+
+@dataclass(frozen=True)
+class Stage:
+    """After local training, after a round, or after the federation.
+
+    Its text is how it stands in messages and files.
+
+    >>> str(Stage.after_round(3)), Stage.parse("federated") == FEDERATED
+    ('round 3', True)
+    """
+
+    name: str
+    #: The number of the round, where the stage is the end of one.
+    round: int | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.round is None else f"{self.name} {self.round}"
+
+    @classmethod
+    def after_round(cls, number: int) -> "Stage":
+        """The end of a round; 0 is what was before the first."""
+        return cls("round", number)
+
+    @classmethod
+    def parse(cls, text: str) -> "Stage":
+        """The stage that a text names."""
+        if text in (str(LOCAL), str(FEDERATED)):
+            return cls(text)
+        name, _, number = text.partition(" ")
+        if name == "round" and number.isdecimal():
+            return cls(name, int(number))
+        raise BadMessage(f"stage {text!r}: wants 'local', 'round N' or 'federated'")
+
+
+LOCAL = Stage("local")
+FEDERATED = Stage("federated")
+
+
+class Measure(StrEnum):
+    """What a score is the accuracy of."""
+
+    #: The silo's model, among its own classes.
+    OWN = "own"
+    #: The global network, among all classes.
+    JOINT = "joint"
+    #: The labels of unlabelled target points.
+    LABELLING = "labelling"
+
+
+@dataclass(frozen=True)
+class Score:
+    """An accuracy, and the number of instances it was taken on."""
+
+    accuracy: float
+    instances: int

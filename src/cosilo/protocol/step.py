@@ -1,0 +1,89 @@
+"""Steps: what a silo can be asked to do, and all that is to be known about that before it is asked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from cosilo.protocol.message import Message, Shared, Value
+
+#: The contract's own steps, which every method has.
+HELLO, WANTS, EVALUATE = "hello", "wants", "evaluate"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What `@step` says about a function."""
+
+    fields: Mapping[str, Shared] = field(default_factory=dict)
+    timed: bool = True
+    needs_model: bool = True
+    voluntary: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing a silo can be asked to do, bound to the method that asks for it."""
+
+    name: str
+    declared: Declaration
+    #: Called at a silo, with it and the fields of the coordinator's message as keywords.
+    run: Callable[..., Message | None]
+    #: Called at an institution, with it and the message.
+    relay: Callable[..., Message]
+
+    @property
+    def fields(self) -> Mapping[str, Shared]:
+        """The fields of its reply."""
+        return self.declared.fields
+
+
+F = TypeVar("F", bound=Callable[..., Message | None])
+
+
+def step(
+    *, timed: bool = True, needs_model: bool = True, voluntary: bool = False, **fields: str | Shared
+) -> Callable[[F], F]:
+    """Make a method's function a step.
+
+    A step gets the silo, and the fields of the coordinator's message as keywords; it returns the reply's
+    fields: exactly those declared.
+
+    Parameters
+    ----------
+    timed
+        Whether the step counts on the simulated clock. Training alone, for comparison, does not.
+    needs_model
+        Whether the silo's model has to be loaded for it.
+    voluntary
+        Whether a silo that does not share what the step sends can take part all the same.
+    **fields
+        One for each field of the reply: its `Shared`, or just its kind.
+
+    Examples
+    --------
+    >>> @step(size="size")
+    ... def count(method, silo):
+    ...     return {"size": silo.size}
+    """
+    declared = {name: Shared(one) if isinstance(one, str) else one for name, one in fields.items()}
+
+    def mark(function: F) -> F:
+        function.__step__ = Declaration(declared, timed, needs_model, voluntary)  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def total(values: Sequence[Value]) -> Value:
+    """Merge counts: their sum.
+
+    >>> total([2, 3])
+    5
+    """
+    counts = [value for value in values if isinstance(value, int)]
+    return sum(counts)
+
+
+def first(values: Sequence[Value]) -> Value:
+    """Merge what is the same at all members: take the first one's."""
+    return values[0]

@@ -1,0 +1,123 @@
+"""What a silo has: private data, a learner, a task, a pool, and the policy of what may leave."""
+
+from abc import ABC
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.data.instances import Instances, as_instances, fingerprint, take
+from cosilo.data.pool_labels import as_pool_labels
+from cosilo.errors import ConfigError, DataError
+from cosilo.learners import Learner, as_learner
+from cosilo.protocol.participant import Participant
+from cosilo.protocol.task import Task, class_names, in_order
+from cosilo.silo.data import Examples, PrivateData, Test
+from cosilo.silo.target import Target, wanted_classes
+
+
+class Holdings(Participant, ABC):
+    """All that a silo has, checked when it is handed over; `Silo` is what it does with that."""
+
+    def __init__(
+        self,
+        name: str,
+        X: Any,
+        y: Any,
+        learner: Any,
+        *,
+        target: Target | None = None,
+        test: Test = "auto",
+        task: Iterable[str] | None = None,
+        validation: float = 0.2,
+        shares: Iterable[str] = ("labels", "metrics"),
+        pool: Any = None,
+        pool_labels: Any = None,
+    ) -> None:
+        super().__init__(name, shares)
+        self.learner: Learner = as_learner(learner)
+        wanted = () if target is None else wanted_classes(target, self._where)
+        self.task = self._task(task, class_names(y), wanted)
+        # A network has an output for every class of its task; most other learners fail on one class.
+        least = 1 if self.learner.has_weights and target is None else 2
+        self.data = PrivateData(self._where, self.task, X, y, test, validation, target, least)
+        #: The classes that it is judged on: those of its target if it has one, else its task.
+        self.wanted = Task(tuple(c for c in self.task.classes if c in wanted)) if wanted else self.task
+        #: The classes that its model chooses among.
+        self.among = self.task if target is not None and target.hidden else self.wanted
+        self.pool: Instances | None = None
+        self.pool_labels: NDArray[np.str_] | None = None
+        self.pool_fingerprint: str | None = None
+        if pool is not None:
+            self.use_pool(pool, labels=pool_labels)
+        elif pool_labels is not None:
+            raise ConfigError(f"{self._where}: got pool_labels but no pool; wants both, or no labels")
+
+    def __repr__(self) -> str:
+        classes = ", ".join(self.task.classes)
+        return f"<Silo {self.name!r}: {len(self.data.all[1])} instances, task {classes}>"
+
+    # ------------------------------------------------------------------ what is checked when it is made
+
+    def _task(self, task: Iterable[str] | None, names: NDArray[np.str_], wanted: tuple[str, ...]) -> Task:
+        if len(names) == 0:
+            raise DataError(f"{self._where}: data is empty; wants at least two instances of two classes")
+        if task is None and len(np.unique(names)) < 2:
+            raise DataError(
+                f"{self._where}: all {len(names)} instances are of class {str(names[0])!r}; "
+                "a classifier needs at least two classes"
+            )
+        try:
+            return Task(in_order([*names.tolist(), *wanted]) if task is None else tuple(map(str, task)))
+        except DataError as error:
+            raise DataError(f"{self._where}: {error}") from None
+
+    def use_pool(self, pool: Any, known_fingerprint: str | None = None, labels: Any = None) -> None:
+        """Hold the public pool, with its labels if it has any; its form has to be that of the data."""
+        instances = as_instances(pool, f"{self._where}, pool")
+        if len(instances) == 0:
+            raise DataError(f"{self._where}, pool: is empty; wants instances")
+        self.data.same_form(instances, "its pool")
+        self.pool = instances
+        checked = labels is None or known_fingerprint is not None  # one copy for all silos of a federation
+        self.pool_labels = labels if checked else as_pool_labels(labels, instances, f"{self._where}, pool")
+        self.pool_fingerprint = known_fingerprint or fingerprint(instances, self.pool_labels)
+
+    def pool_examples(self, index: NDArray[np.integer[Any]], label: NDArray[np.integer[Any]]) -> Examples:
+        """Pool instances with the labels elected for them, checked: the coordinator may be wrong."""
+        pool = self.need_pool()
+        good = index.ndim == 1 and index.shape == label.shape
+        if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
+            raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
+        if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
+            raise DataError(f"{self._where}: got pseudo-labels outside its task")
+        return take(pool, index), label.astype(np.int64)
+
+    def labelled_pool(self) -> tuple[Instances, NDArray[np.str_]]:
+        """The public instances and their classes."""
+        pool = self.need_pool()
+        if self.pool_labels is None:
+            raise DataError(f"{self._where}: its pool has no labels; give pool_labels=… with it")
+        return pool, self.pool_labels
+
+    def need_pool(self) -> Instances:
+        """The public instances, or an error."""
+        if self.pool is None:
+            raise DataError(f"{self._where}: has no pool; give one to the silo or to the federation")
+        return self.pool
+
+    # ------------------------------------------------------------------ what is known of it
+
+    def fingerprint(self) -> str:
+        """A hash of all data."""
+        return self.data.fingerprint()
+
+    def hold_out_test_data(self) -> None:
+        """Split off the test data, if it is a part of the silo's data: always the same part in a run."""
+        self.data.split(self.seed)
+
+    @property
+    def size(self) -> int:
+        """The number of training instances."""
+        return len(self.data.train[1])
