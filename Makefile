@@ -15,6 +15,7 @@ lint: .venv/all
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cosilo needs Python 3.11 or newer")'

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosilo.errors import DataError
-from cosilo.protocol.task import Task, class_names, in_order, vocabulary
+from cosilo.data.labels import class_names, in_order
+from cosilo.protocol.task import Task, vocabulary
 
 
 def test_labels_outside_the_task_are_named():

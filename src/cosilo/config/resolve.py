@@ -24,6 +24,16 @@ def find_method(settings: MethodSettings, source: str = "method") -> "Method":
         raise ConfigError(explain(error, source, kind, "method")) from None
 
 
+def known_method(settings: MethodSettings, source: str) -> "Method":
+    """A method that comes with cosilo, by its name: between organisations, code of one's own does not travel."""
+    from cosilo.methods import METHODS
+
+    if settings.use not in METHODS:
+        wants = f"{guess(settings.use, list(METHODS))}; wants {listing(METHODS, 20)}"
+        raise ConfigError(f"{source}: method.use: got {settings.use!r}{wants}")
+    return find_method(settings, source)
+
+
 def find_kind(use: str, where: str) -> "type[Method]":
     """What kind of method a name or an import path means; `where` names the key in errors."""
     from cosilo.methods import METHODS, Method

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances
+from cosilo.data.labels import class_names
 from cosilo.errors import DataError
-from cosilo.protocol.task import class_names
 
 
 def as_pool_labels(labels: Any, pool: Instances, where: str) -> NDArray[np.str_]:

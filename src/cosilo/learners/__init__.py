@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cosilo.learners.base import Learner, as_learner
+from cosilo.learners.adapt import as_learner
+from cosilo.learners.base import Learner
 
 if TYPE_CHECKING:
     from cosilo.learners.estimator import Estimator

@@ -210,17 +210,3 @@ def read_card(folder: Path, name: str, wanted: dict[str, type]) -> dict[str, Any
         if type(card.get(field)) is not kind:
             raise LearnerError(f"{path}: {field} is {card.get(field)!r}; wants {kind.__name__}")
     return card
-
-
-def as_learner(thing: Any) -> Learner:
-    """Turn what a user hands over into a learner: an adapter, a torch module, or a fit/predict object."""
-    if isinstance(thing, Learner):
-        return thing
-    kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(thing).__mro__}
-    if "torch.nn.modules.module.Module" in kinds:
-        from cosilo.learners.network import Network
-
-        return Network(thing)
-    from cosilo.learners.estimator import Estimator
-
-    return Estimator(thing)

@@ -34,13 +34,14 @@ from pydantic import Field
 from cosilo.aggregation.averaging import Weights, mean
 from cosilo.coordination.coordinator import Check, Silos
 from cosilo.data.instances import Instances, take
+from cosilo.data.labels import in_order
 from cosilo.data.pool_labels import stratified
 from cosilo.errors import BadMessage, DataError
 from cosilo.methods.base import Method
 from cosilo.protocol.message import Fields, Message, Shared, State
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
-from cosilo.protocol.task import Task, in_order
+from cosilo.protocol.task import Task
 from cosilo.runs.journal import Replies
 from cosilo.silo.data import hold_out
 from cosilo.silo.silo import Silo

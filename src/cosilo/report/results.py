@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cosilo.protocol.task import in_order
+from cosilo.data.labels import in_order
 from cosilo.runs.run import Run
 
 #: A histogram with more bars than this gets wider ones.

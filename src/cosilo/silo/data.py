@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, as_instances, fingerprint, form, is_bytes, join, take
+from cosilo.data.labels import class_names
 from cosilo.errors import ConfigError, DataError
 from cosilo.learners.base import Codes
-from cosilo.protocol.task import Task, class_names
+from cosilo.protocol.task import Task
 from cosilo.silo.target import Target, TargetData
 from cosilo.text import listing
 

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, as_instances, fingerprint, take
+from cosilo.data.labels import class_names, in_order
 from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError
-from cosilo.learners import Learner, as_learner
+from cosilo.learners.adapt import as_learner
+from cosilo.learners.base import Learner
 from cosilo.protocol.participant import Participant
-from cosilo.protocol.task import Task, class_names, in_order
+from cosilo.protocol.task import Task
 from cosilo.silo.data import Examples, PrivateData, Test
 from cosilo.silo.target import Target, wanted_classes
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from cosilo.data.instances import Instances
+from cosilo.data.labels import class_names, in_order
 from cosilo.errors import ConfigError, DataError
 from cosilo.learners.base import Codes
-from cosilo.protocol.task import class_names, in_order
 
 
 @dataclass(frozen=True, eq=False)

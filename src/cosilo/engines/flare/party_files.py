@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from cosilo.config.resolve import find_method
+from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings, Share, SiloSettings, Strict, explain, read
 from cosilo.config.silos import make_silo
 from cosilo.config.source import Source, look_beside
@@ -13,10 +13,8 @@ from cosilo.coordination.institution import Institution
 from cosilo.coordination.run_loop import Agreed
 from cosilo.engines.flare.names import FederationName, Host, SiloName
 from cosilo.errors import ConfigError
-from cosilo.methods import METHODS
-from cosilo.methods.base import Method
 from cosilo.silo.silo import Silo
-from cosilo.text import guess, listing
+from cosilo.text import listing
 
 
 class CoordinatorSettings(Strict):
@@ -78,14 +76,6 @@ def as_federation(values: dict[str, Any], source: str) -> FederationSettings:
     if method.needs_pool and found.pool is None:
         raise ConfigError(f"{source}: pool: is missing; {method.name} needs its fingerprint and size")
     return found
-
-
-def known_method(settings: MethodSettings, source: str) -> Method:
-    """A method by its name: code of one's own does not travel."""
-    if settings.use not in METHODS:
-        wants = f"{guess(settings.use, list(METHODS))}; wants {listing(METHODS, 20)}"
-        raise ConfigError(f"{source}: method.use: got {settings.use!r}{wants}")
-    return find_method(settings, source)
 
 
 def read_settings(path: Path) -> SiloSettings:

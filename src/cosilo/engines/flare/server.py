@@ -4,19 +4,19 @@ from pathlib import Path
 from typing import Any
 
 from nvflare.collab import collab
-from nvflare.collab.runtime import controller
 
 import cosilo
+from cosilo.config.resolve import known_method
 from cosilo.coordination.run_loop import PlannedRun, conduct
+from cosilo.engines.flare import alterations
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kit_settings import HOLD, settled
-from cosilo.engines.flare.party_files import as_federation, known_method
+from cosilo.engines.flare.party_files import as_federation
 from cosilo.protocol.events import Event, Happening
 from cosilo.runs.events import EventLog
 from cosilo.runs.run import begin, locked
 
-# Only bytes travel here: FLARE need not import torch, which takes seconds, to be ready for tensors.
-controller.optional_import = lambda **_: (None, False)
+alterations.send_bytes_only()
 
 
 class Held(Exception):

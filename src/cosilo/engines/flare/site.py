@@ -14,13 +14,14 @@ from threading import Event, Lock
 from typing import Any
 
 from nvflare.collab import collab
-from nvflare.collab.runtime import executor
 
+from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings
 from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.engines.flare import alterations
 from cosilo.engines.flare.carrier import BUSY, OPENING
 from cosilo.engines.flare.kit_settings import settled
-from cosilo.engines.flare.party_files import known_method, read_silo
+from cosilo.engines.flare.party_files import read_silo
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
@@ -28,8 +29,7 @@ from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.participant import NAME, Participant, Procedure
 from cosilo.runs.run import locked
 
-# Only bytes travel here: FLARE need not import torch, which takes seconds, to be ready for tensors.
-executor.optional_import = lambda **_: (None, False)
+alterations.send_bytes_only()
 #: How long the record of a run may still be in the hands of another job.
 _PATIENCE = 300.0
 
