@@ -52,25 +52,21 @@ __all__ = [
     "Tempo",
 ]
 
-#: Where the names live that are no methods.
-_HOMES = {
-    "Federation": "cosilo.federation.federation",
-    "Institution": "cosilo.coordination.institution",
-    "Run": "cosilo.runs.run",
-    "Silo": "cosilo.silo.silo",
-    "Target": "cosilo.silo.target",
-    "Task": "cosilo.protocol.task",
-}
+if not TYPE_CHECKING:
+    from cosilo.lazy import names_from
 
-if not TYPE_CHECKING:  # type checkers read the imports above, and know which names there are not
-
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_HOMES.get(name, "cosilo.methods")), name)
-        return found
+    __getattr__ = names_from(
+        __name__,
+        {
+            **dict.fromkeys(__all__, "methods"),
+            "Federation": "federation.federation",
+            "Institution": "coordination.institution",
+            "Run": "runs.run",
+            "Silo": "silo.silo",
+            "Target": "silo.target",
+            "Task": "protocol.task",
+        },
+    )
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -1,10 +1,13 @@
-"""Data: named datasets, a silo's own files, and splits between silos."""
+"""Data: named datasets, a silo's own files, splits between silos. Each name is imported when it is used."""
 
-from cosilo.data.dataset import Dataset
-from cosilo.data.datasets import DATASETS, load
-from cosilo.data.own_files import Table, read
-from cosilo.data.splits import Split, balanced, by_value, dirichlet, iid, shards, superclasses
-from cosilo.data.targets import TargetSplit, normal, subset
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cosilo.data.dataset import Dataset
+    from cosilo.data.datasets import DATASETS, load
+    from cosilo.data.own_files import Table, read
+    from cosilo.data.splits import Split, balanced, by_value, dirichlet, iid, shards, superclasses
+    from cosilo.data.targets import TargetSplit, normal, subset
 
 __all__ = [
     "DATASETS",
@@ -23,3 +26,17 @@ __all__ = [
     "subset",
     "superclasses",
 ]
+
+if not TYPE_CHECKING:
+    from cosilo.lazy import names_from
+
+    __getattr__ = names_from(
+        __name__,
+        {
+            **dict.fromkeys(__all__, "splits"),
+            **dict.fromkeys(["DATASETS", "load"], "datasets"),
+            **dict.fromkeys(["Table", "read"], "own_files"),
+            **dict.fromkeys(["TargetSplit", "normal", "subset"], "targets"),
+            "Dataset": "dataset",
+        },
+    )

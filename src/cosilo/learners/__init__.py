@@ -1,7 +1,6 @@
 """Learners: the black boxes of the silos. Each adapter is imported when it is first used."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Learner
@@ -13,11 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Estimator", "Learner", "Network", "Training", "as_learner"]
 
-#: Where the names live that cost an import of scikit-learn, torch or pydantic.
-_LAZY = {"Estimator": "estimator", "Network": "network", "Training": "training"}
+if not TYPE_CHECKING:
+    from cosilo.lazy import names_from
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    __getattr__ = names_from(
+        __name__, {"Estimator": "estimator", "Network": "network", "Training": "training"}
+    )
