@@ -8,7 +8,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Federation, FedMD, Silo
 from cosilo.data.instances import fingerprint
-from cosilo.data.pool_labels import as_pool_labels, stratified
+from cosilo.data.pool_labels import as_pool_labels
+from cosilo.data.stratified import stratified
 from cosilo.errors import ConfigError, CosiloError, DataError, RunError
 
 X, Y = np.arange(40.0).reshape(20, 2), np.array(list("ab" * 10))

@@ -117,7 +117,7 @@ def _cells(silo: "Participant") -> tuple[str, ...]:
     from cosilo.silo.silo import Silo
 
     classes, learner = ", ".join(silo.task.classes), "" if silo.learner is None else silo.learner.name
-    if isinstance(silo, Silo) and silo.data.target is not None:
+    if isinstance(silo, Silo) and silo.has_target:
         classes += f"; wants {', '.join(silo.wanted.classes)}"
     if isinstance(silo, Institution):
         learner = f"({len(silo.silos)} member{'s' if len(silo.silos) > 1 else ''})"

@@ -25,7 +25,7 @@ def find_method(settings: MethodSettings, source: str = "method") -> "Method":
 
 
 def known_method(settings: MethodSettings, source: str) -> "Method":
-    """A method that comes with cosilo, by its name: between organisations, code of one's own does not travel."""
+    """A method that comes with cosilo: between organisations, code of one's own does not travel."""
     from cosilo.methods import METHODS
 
     if settings.use not in METHODS:

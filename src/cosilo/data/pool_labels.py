@@ -33,26 +33,3 @@ def as_pool_labels(labels: Any, pool: Instances, where: str) -> NDArray[np.str_]
             f"{holes[0]}; fill them or drop those instances"
         )
     return names
-
-
-def stratified(labels: NDArray[Any], size: int, seed: int) -> NDArray[np.int64]:
-    """Indices of `size` instances, drawn without replacement, every class in proportion.
-
-    They are all indices if there are no more instances. What proportions leave over after whole numbers goes
-    to the classes with the largest remainders.
-
-    >>> labels = np.array(["a"] * 6 + ["b"] * 3)
-    >>> labels[stratified(labels, 3, seed=1)].tolist()
-    ['a', 'a', 'b']
-    """
-    if size >= len(labels):
-        return np.arange(len(labels))
-    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    quotas = size * counts  # in units of 1/len(labels): whole numbers have no rounding to disagree about
-    taken, remainders = quotas // len(labels), quotas % len(labels)
-    taken[np.argsort(-remainders, kind="stable")[: size - taken.sum()]] += 1
-    rng = np.random.default_rng(seed)
-    parts = [
-        rng.choice(np.flatnonzero(codes == code), count, replace=False) for code, count in enumerate(taken)
-    ]
-    return np.sort(np.concatenate(parts))

@@ -156,9 +156,9 @@ class Method(BaseModel):
     def hello(self, silo: Silo) -> Message:
         """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
         self.prepare(silo)
-        offers = silo.shares if silo.data.has_test else silo.shares - {"metrics"}
-        if silo.data.target is not None:
-            known = silo.data.target.truth is not None and "metrics" in silo.shares
+        offers = silo.shares if silo.has_test else silo.shares - {"metrics"}
+        if silo.has_target:
+            known = silo.knows_truth and "metrics" in silo.shares
             offers = offers | {"target", *(["labelling"] if known else [])}
         return {
             "classes": list(silo.task.classes),

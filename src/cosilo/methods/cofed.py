@@ -192,7 +192,7 @@ class CoFED(Method):
     def prepare(self, silo: Silo) -> None:
         """The learner has to be able to do what the parameters ask of it."""
         learner, where = silo.learner, f"silo {silo.name!r}: {silo.learner.name}"
-        if self.selection == "test" and not silo.data.has_test:
+        if self.selection == "test" and not silo.has_test:
             raise DataError(f"silo {silo.name!r}: has no test data, which selection = 'test' looks at")
         if self.margin > 0 and not learner.has_probabilities:
             raise LearnerError(f"{where} has no predict_proba, so it cannot abstain; set margin = 0")

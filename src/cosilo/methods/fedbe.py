@@ -130,29 +130,31 @@ class FedBE(FedAvg):
     def score(self, silo: Silo, models: Weights | None = None) -> Message:
         """What the silo's own model and those it was given say about the pool, added up."""
         own, pool = silo.network.weights(), silo.need_pool()
-        trial = silo.network.another(None)
+        trial = silo.network.another()
         teachers = [own, *unpack(models or {}).values()]
         total: NDArray[Any] = np.zeros((len(pool), silo.network.outputs))
         for weights in teachers:
             trial.set_weights(weights)
-            total += trial.predict_proba(pool)
+            total += trial.probabilities(pool)
         return {"chances": total.astype(np.float32), "teachers": np.array(float(len(teachers)))}
 
     @step(weights=Shared("weights", "the mean network after learning from the ensemble"))
     def distil(self, silo: Silo, weights: Weights, targets: NDArray[Any]) -> Message:
         """Train the mean model towards what the teachers say."""
-        student = silo.network.another(None)
+        student = silo.network.another()
         student.set_weights(weights)
-        change = {"optimiser": "sgd", "momentum": 0.9, "lr": self.distil_lr, "weight_decay": 0.0}
-        change |= {"schedule": "constant", "epochs": self.distil_epochs, "batch": self.distil_batch}
         average = RunningMean(self.average_from, self.average_every)
         student.train(
-            silo.need_pool(),
-            targets,
-            seed=silo.seed,
-            training=student.training.model_copy(update={**change, "patience": None}),
+            (silo.need_pool(), targets),
             loss=soft_cross_entropy,
             after_step=average,
+            optimiser="sgd",
+            momentum=0.9,
+            lr=self.distil_lr,
+            weight_decay=0.0,
+            schedule="constant",
+            epochs=self.distil_epochs,
+            batch=self.distil_batch,
         )
         average.take_over()
         return {"weights": student.weights()}

@@ -40,7 +40,7 @@ from cosilo.protocol.message import Fields, Message, Shared, State
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.runs.journal import Replies
-from cosilo.silo.data import Examples
+from cosilo.silo.parts import Part
 from cosilo.silo.silo import Silo
 
 Count = Annotated[int, Field(ge=1)]
@@ -146,9 +146,8 @@ class FedFomo(Method):
     def train(self, silo: Silo, round: int) -> Message:
         """Some epochs from the silo's own model; where it began is remembered."""
         silo.notes["base"] = silo.network.weights()
-        _, (X, y) = _parts(silo)
         lr = silo.network.training.lr * self.decay ** (round - 1)
-        silo.network.train((X, silo.network.codes[y]), epochs=self.epochs, lr=lr)
+        silo.network.train(Part.OWN if silo.has_target else Part.REST, epochs=self.epochs, lr=lr)
         return {"weights": silo.network.weights()}
 
     @step(weights=Shared("similarity", "how much each model it got helps this silo"))
@@ -157,12 +156,12 @@ class FedFomo(Method):
         base = silo.notes.group("base")
         own = silo.network.weights()
         candidates = {**unpack(models or {}), silo.name: own}
-        X, y = _parts(silo)[0]
-        trial, codes = silo.network.another(None), silo.network.codes[y]
+        trial = silo.network.another()
+        held = Part.TARGET if silo.has_target else Part.VALIDATION
 
         def loss(weights: Weights) -> float:
             trial.set_weights(weights)
-            return trial.loss(X, codes)
+            return trial.loss(held)
 
         names = [*origins, silo.name]
         losses = np.array([loss(candidates[name]) for name in names])
@@ -174,12 +173,6 @@ class FedFomo(Method):
         if stage:
             silo.take_score(Stage.parse(stage))
         return {"weights": weights[:-1]}
-
-
-def _parts(silo: Silo) -> tuple[Examples, Examples]:
-    """What others' models are weighed on, and what the silo trains on."""
-    target = silo.data.target
-    return silo.data.validation() if target is None else (target.labelled, silo.data.own)
 
 
 def _parcel(uploaded: Replies, sent: Mapping[str, list[str]], stage: str, name: str) -> Message:

@@ -33,9 +33,9 @@ from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, mean
 from cosilo.coordination.coordinator import Check, Silos
-from cosilo.data.instances import Instances, take
+from cosilo.data.instances import Instances, is_bytes, take
 from cosilo.data.labels import in_order
-from cosilo.data.pool_labels import stratified
+from cosilo.data.stratified import hold_out, stratified
 from cosilo.errors import BadMessage, DataError
 from cosilo.methods.base import Method
 from cosilo.protocol.message import Fields, Message, Shared, State
@@ -43,7 +43,6 @@ from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.protocol.task import Task
 from cosilo.runs.journal import Replies
-from cosilo.silo.data import hold_out
 from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
@@ -190,14 +189,14 @@ class FedMD(Method):
     def prepare(self, silo: Silo) -> None:
         """Public and private instances go through one network, and early stopping needs validation data."""
         super().prepare(silo)
-        if silo.pool is not None and _is_bytes(silo.pool) != _is_bytes(silo.data.all[0]):
-            one, other = ("bytes", "other numbers")[:: 1 if _is_bytes(silo.pool) else -1]
+        if silo.pool is not None and is_bytes(silo.pool) != silo.takes_bytes:
+            one, other = ("bytes", "other numbers")[:: 1 if is_bytes(silo.pool) else -1]
             raise DataError(
                 f"silo {silo.name!r}: its pool is {one}, its data {other}; networks scale bytes (uint8) and "
                 "nothing else: bring both to the same scale and type"
             )
         if self.private_patience is not None:
-            silo.data.validation()
+            silo.need_validation()
 
 
 def mean_absolute_error(outputs: "Tensor", targets: "Tensor", weight: "Tensor | None" = None) -> "Tensor":
@@ -205,10 +204,6 @@ def mean_absolute_error(outputs: "Tensor", targets: "Tensor", weight: "Tensor | 
     error = outputs - targets
     # To torch the sign of NaN is 0, which would hide a network that went astray.
     return error.sign().add_(error, alpha=0).div_(outputs.numel())
-
-
-def _is_bytes(X: Instances) -> bool:
-    return getattr(X, "dtype", None) == np.uint8
 
 
 def _shaped(instances: int, outputs: int) -> Check:

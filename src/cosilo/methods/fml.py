@@ -36,12 +36,12 @@ from cosilo.protocol.message import Message, Shared, State
 from cosilo.protocol.stage import Stage
 from cosilo.protocol.step import first, step
 from cosilo.runs.journal import Replies
+from cosilo.silo.network import NetworkView
 from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cosilo.learners.network import Network
     from cosilo.learners.trainee import Loss
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -137,7 +137,7 @@ class FML(Rounds):
         if self.share == "whole":
             silo.take_joint_score(Stage.parse(stage), self._fork(silo, weights))
 
-    def _fork(self, silo: Silo, weights: Weights) -> "Network":
+    def _fork(self, silo: Silo, weights: Weights) -> NetworkView:
         """The meme: the global weights, and the adaptor that the silo kept."""
         meme = silo.network.another(self.meme)
         _, fresh = self._split(silo, meme.weights())

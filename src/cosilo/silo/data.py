@@ -7,13 +7,16 @@ from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, as_instances, fingerprint, form, is_bytes, join, take
 from cosilo.data.labels import class_names
+from cosilo.data.stratified import hold_out
 from cosilo.errors import ConfigError, DataError
 from cosilo.learners.base import Codes
 from cosilo.protocol.task import Task
+from cosilo.silo.parts import Part
 from cosilo.silo.target import Target, TargetData
 from cosilo.text import listing
 
 Examples = tuple[Instances, Codes]
+
 #: A fraction to hold out, a pair (X, y), None for no evaluation; auto: a quarter, or none beside a target.
 Test = float | tuple[Any, Any] | Literal["auto"] | None
 
@@ -140,6 +143,29 @@ class PrivateData:
             self.test = _part(self.all, held) if len(held) else None
             self._check_training()
 
+    def part(self, part: Part) -> Examples:
+        """One part of the data."""
+        match part:
+            case Part.TRAINING:
+                return self.train
+            case Part.OWN:
+                return self.own
+            case Part.VALIDATION:
+                return self.validation()[0]
+            case Part.REST:
+                return self.validation()[1]
+            case Part.TARGET:
+                return self.need_target().labelled
+
+    def need_target(self) -> TargetData:
+        """The target, or an error."""
+        if self.target is None:
+            raise DataError(
+                f"{self._where}: has no target; give it one: target = {{ path = … }} in a recipe, "
+                "target=Target(…) in Python"
+            )
+        return self.target
+
     def validation(self) -> tuple[Examples, Examples]:
         """Validation data and the rest of the training data: the same parts every time."""
         held, kept = self.parted(self.train)
@@ -154,22 +180,6 @@ class PrivateData:
         """A part of some examples that is held out of training as validation data is, and the rest."""
         held, kept = hold_out(examples[1], self._validation_fraction, seed=0)
         return _part(examples, held), _part(examples, kept)
-
-
-def hold_out(y: Codes, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices to hold out and to keep, in the same share of every class; one of each class is kept.
-
-    >>> held, kept = hold_out(np.array([0, 0, 0, 0, 1]), 0.5, seed=1)
-    >>> len(held), 4 in kept
-    (2, True)
-    """
-    rng = np.random.default_rng(seed)
-    held: list[NDArray[np.int64]] = []
-    for code in np.unique(y):
-        members = rng.permutation(np.flatnonzero(y == code))
-        held.append(members[: min(round(fraction * len(members)), len(members) - 1)])
-    out = np.sort(np.concatenate(held))
-    return out, np.setdiff1d(np.arange(len(y)), out)
 
 
 def joined(one: Examples, other: Examples) -> Examples:

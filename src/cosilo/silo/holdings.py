@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances, as_instances, fingerprint, take
+from cosilo.data.instances import Instances, as_instances, fingerprint, is_bytes, take
 from cosilo.data.labels import class_names, in_order
 from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError
@@ -110,6 +110,30 @@ class Holdings(Participant, ABC):
         return self.pool
 
     # ------------------------------------------------------------------ what is known of it
+
+    @property
+    def has_test(self) -> bool:
+        """Whether there is, or will be, test data."""
+        return self.data.has_test
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it wants classes that it may not have training data of."""
+        return self.data.target is not None
+
+    @property
+    def knows_truth(self) -> bool:
+        """Whether the classes of its unlabelled target points are known, to judge their labels by."""
+        return self.data.target is not None and self.data.target.truth is not None
+
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether its instances are bytes, as images are."""
+        return is_bytes(self.data.own[0])
+
+    def need_validation(self) -> None:
+        """Raise if it is too small to hold out validation data."""
+        self.data.validation()
 
     def fingerprint(self) -> str:
         """A hash of all data."""

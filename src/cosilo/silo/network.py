@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, blocks, take
+from cosilo.protocol.stage import Score
 from cosilo.protocol.task import Task
-from cosilo.silo.data import Examples
+from cosilo.silo.data import Examples, joined
 from cosilo.silo.holdings import Holdings
+from cosilo.silo.parts import Part
 
 if TYPE_CHECKING:
     from cosilo.learners.network import Network
@@ -25,10 +27,14 @@ class NetworkView:
 
     It may have an output for every class of the vocabulary; the silo's task stays what it is. What changes it
     is saved with the step, unless a method that sets the weights anew next time says `keep=False`.
+
+    Methods name parts of the silo's data and never see them. `beside` is another network at the silo, in
+    place of its own: it lasts as long as the step.
     """
 
-    def __init__(self, silo: Holdings) -> None:
+    def __init__(self, silo: Holdings, beside: "Network | None" = None) -> None:
         self._silo = silo
+        self._beside = beside
 
     # ------------------------------------------------------------------ its outputs
 
@@ -73,6 +79,8 @@ class NetworkView:
     @property
     def _learner(self) -> "Network":
         """The learner, which a method that needs a network has made sure is one; built if it is not yet."""
+        if self._beside is not None:
+            return self._beside
         silo = self._silo
         network: Network = silo.learner  # type: ignore[assignment]
         if not silo.trained:
@@ -93,9 +101,12 @@ class NetworkView:
     def set_weights(self, weights: Mapping[str, NDArray[Any]], *, keep: bool = True) -> None:
         """Go on from these."""
         self._learner.set_weights(weights)
-        self._silo.changed |= keep
+        self._changed(keep)
 
-    def another(self, architecture: str | None) -> "Network":
+    def _changed(self, keep: bool) -> None:
+        self._silo.changed |= keep and self._beside is None
+
+    def another(self, architecture: str | None = None) -> "NetworkView":
         """A second network with the same outputs and training: from the zoo, or built like the own."""
         from cosilo.learners.network import Network
         from cosilo.learners.zoo import find
@@ -104,52 +115,104 @@ class NetworkView:
         module = own.module if architecture is None else find(architecture)
         other = Network(module, own.training, tokens=own.tokens)
         other.begin(take(self._silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=self._silo.seed)
-        return other
+        return NetworkView(self._silo, other)
+
+    # ------------------------------------------------------------------ what it says
 
     def logits(self, X: Instances) -> NDArray[np.float32]:
         """What the network's outputs are for public instances, before any softmax."""
         return np.concatenate([self._learner.logits(take(X, part)) for part in blocks(len(X), _AT_ONCE)])
 
+    def probabilities(self, X: Instances) -> NDArray[np.float64]:
+        """How likely each class of the outputs is, for public instances."""
+        return self._learner.predict_proba(X)
+
+    def target_probabilities(self) -> NDArray[np.float64]:
+        """How likely each wanted class of the silo is, for its unlabelled target points."""
+        silo = self._silo
+        outputs = self.codes[np.array(silo.wanted.codes_in(silo.task))]
+        return self._learner.predict_proba(silo.data.need_target().unlabelled)[:, outputs]
+
+    def loss(self, on: Part) -> float:
+        """The mean cross-entropy on a part of the silo's data."""
+        X, y = self._silo.data.part(on)
+        return self._learner.loss(X, self.codes[y])
+
+    def joint_accuracy(self) -> Score | None:
+        """Its accuracy on the silo's test data among all classes of the outputs, if there is such data."""
+        if self._silo.data.test is None:
+            return None
+        X, y = self._silo.data.test
+        return Score(float(np.mean(self._learner.predict(X) == self.codes[y])), len(y))
+
     # ------------------------------------------------------------------ its training
 
     def train(
         self,
-        examples: "Examples | None" = None,
-        held: "Examples | None" = None,
+        on: Part | Examples = Part.TRAINING,
+        held: Examples | None = None,
         *,
+        target_labels: NDArray[np.int64] | None = None,
         keep: bool = True,
         loss: "Loss | None" = None,
         correction: "Correction | None" = None,
         after_step: "AfterStep | None" = None,
-        peers: "Sequence[tuple[Network, Loss]]" = (),
+        peers: "Sequence[tuple[NetworkView, Loss]]" = (),
         state: "State | None" = None,
         patience: int | None = None,
         **change: object,
     ) -> dict[str, NDArray[Any]]:
-        """Train from the present weights on the silo's own data, or on examples in the codes of the outputs.
+        """Train from the present weights; returns the optimiser's state.
 
-        `change` is what differs from the owner's training settings; the rest is as in `Network.train`. It
-        stops early only with a patience, on `held`; of its own data the validation part is held out then.
+        Parameters
+        ----------
+        on
+            A part of the silo's data, or public examples in the codes of the outputs.
+        held
+            Public examples for early stopping, beside public examples.
+        target_labels
+            Codes, in the silo's task, for its unlabelled target points, which are then trained on too.
+        keep
+            Whether the network is saved with the step.
+        loss, correction, after_step, state
+            As in `Network.train`.
+        peers
+            Other networks that train on the same batches, each with its loss.
+        patience
+            Stop early, after this many epochs without a better loss on `held`; of the silo's training data
+            the validation part is held out for that.
+        **change
+            What differs from the owner's training settings.
         """
         from cosilo.learners.losses import cross_entropy
 
-        silo, network = self._silo, self._learner
-        if examples is None:
-            X, y = silo.data.train
-            if patience is not None:
-                (held_X, held_y), (X, y) = silo.data.validation()
-                held = held_X, self.codes[held_y]
-            examples = X, self.codes[y]
+        network = self._learner
+        if isinstance(on, Part):
+            on, held = self._examples(on, target_labels, validate=patience is not None)
         after = network.train(
-            *examples,
-            seed=silo.seed,
+            *on,
+            seed=self._silo.seed,
             training=network.training.model_copy(update={"patience": patience, **change}),
             validation=held,
             loss=loss or cross_entropy,
             correction=correction,
             after_step=after_step,
-            peers=peers,
+            peers=[(peer._learner, its) for peer, its in peers],
             state=state,
         )
-        silo.changed |= keep
+        self._changed(keep)
         return after
+
+    def _examples(
+        self, part: Part, target_labels: NDArray[np.int64] | None, validate: bool
+    ) -> tuple[Examples, Examples | None]:
+        """A part of the silo's data in the codes of the outputs, and what is held out of it, if wanted."""
+        data, held = self._silo.data, None
+        if validate:
+            part = Part.REST
+            held_X, held_y = data.part(Part.VALIDATION)
+            held = held_X, self.codes[held_y]
+        X, y = data.part(part)
+        if target_labels is not None:
+            X, y = joined((X, y), (data.need_target().unlabelled, target_labels))
+        return (X, self.codes[y]), held

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import as_instances
-from cosilo.learners import Learner
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.protocol.message import Message
 from cosilo.protocol.stage import Measure, Score, Stage
@@ -129,19 +128,17 @@ class Silo(Holdings):
         if labelled is not None:
             self.scores.take(stage, Measure.LABELLING, labelled)
 
-    def take_joint_score(self, stage: Stage, model: Learner | None = None) -> None:
+    def take_joint_score(self, stage: Stage, network: NetworkView | None = None) -> None:
         """Judge the global model on the test data among all classes of the vocabulary, privately.
 
-        It is the silo's own network unless `model` is given. All silos' scores together are its accuracy on
-        the joint test set.
+        It is the silo's own network unless another one is given. All silos' scores together are its
+        accuracy on the joint test set.
         """
         own = self.scores.get(stage, {}).get(Measure.OWN)
-        if model is None and own is not None and len(self.among) == self.notes.get("outputs"):
+        if network is None and own is not None and len(self.among) == self.notes.get("outputs"):
             self.scores.take(stage, Measure.JOINT, own)  # its own classes are all
-        elif self.data.test is not None:
-            X, y = self.data.test
-            right = (model or self.learner).predict(X) == self.network.codes[y]
-            self.scores.take(stage, Measure.JOINT, Score(float(np.mean(right)), len(y)))
+        elif (score := (network or self.network).joint_accuracy()) is not None:
+            self.scores.take(stage, Measure.JOINT, score)
 
     def _sample_weight(self, y: Codes, classes: str | None) -> NDArray[np.float64] | None:
         if classes == "auto":

@@ -10,7 +10,6 @@ from cosilo.learners.base import Codes
 from cosilo.protocol.stage import Score
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.predicting import predict_surely
-from cosilo.silo.target import TargetData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +33,8 @@ class TargetLabels:
 
     def keep(self, codes: Codes, confidence: NDArray[np.floating[Any]], speakers: list[str] | None) -> None:
         """Take over labels that a method has found; from now on the silo's own model gives none."""
-        silo, points = self._silo, len(self._target().unlabelled)
+        silo = self._silo
+        points = len(silo.data.need_target().unlabelled)
         if codes.shape != (points,) or confidence.shape != (points,):
             raise DataError(
                 f"silo {silo.name!r}: got labels of shape {codes.shape} with confidence of shape "
@@ -62,7 +62,7 @@ class TargetLabels:
         import pandas as pd
 
         silo = self._silo
-        self._target()
+        self._silo.data.need_target()
         if _LABELS not in silo.notes:
             raise DataError(f"silo {silo.name!r}: has no labels for its target yet; run a method first")
         found = self._read()
@@ -74,15 +74,6 @@ class TargetLabels:
                 "speakers": ",".join(speakers),
             }
         )
-
-    def _target(self) -> TargetData:
-        target = self._silo.data.target
-        if target is None:
-            raise DataError(
-                f"silo {self._silo.name!r}: has no target; give it one: target = {{ path = … }} in a recipe, "
-                "target=Target(…) in Python"
-            )
-        return target
 
     def _write(self, codes: Codes, confidence: NDArray[np.floating[Any]]) -> None:
         self._silo.notes[_LABELS] = {

@@ -231,13 +231,13 @@ class DoFedSPP(Method):
     def prepare(self, silo: Silo) -> None:
         """A silo needs a target."""
         super().prepare(silo)
-        if silo.data.target is None:
+        if not silo.has_target:
             raise DataError(
                 f"silo {silo.name!r}: has no target, which {self.name} needs; give it one: "
                 "target = { path = … } in a recipe, target=Target(…) in Python"
             )
         if self.budget is not None:  # whether one model fits into a round does not depend on the others
-            self.budget.pairs(_bytes(silo.fresh().network.another(None).weights()), 1, self.rounds)
+            self.budget.pairs(_bytes(silo.fresh().network.another().weights()), 1, self.rounds)
 
     def check(self, tasks: Mapping[str, Any]) -> None:
         """K and B have to fit the number of silos."""

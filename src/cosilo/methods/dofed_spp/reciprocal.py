@@ -8,13 +8,11 @@ from numpy.typing import NDArray
 
 from cosilo.aggregation.averaging import Weights
 from cosilo.aggregation.similarity import FLOOR, distance, elect, ratios
-from cosilo.data.instances import Instances, join
-from cosilo.errors import DataError
+from cosilo.silo.parts import Part
 from cosilo.silo.silo import Silo
-from cosilo.silo.target import TargetData
 
 if TYPE_CHECKING:
-    from cosilo.learners.network import Network
+    pass
 
 
 class Reciprocal:
@@ -27,13 +25,6 @@ class Reciprocal:
         self._silo = silo
         self._network = silo.network
 
-    @property
-    def _target(self) -> TargetData:
-        target = self._silo.data.target
-        if target is None:
-            raise DataError(f"silo {self._silo.name!r}: has no target set; give it one: target = …")
-        return target
-
     # ------------------------------------------------------------------ the reciprocal model
 
     @property
@@ -43,38 +34,27 @@ class Reciprocal:
 
     def train(self, start: Weights, epochs: int) -> None:
         """Eq. 15: on the training set, from these weights, which are remembered for distances."""
-        silo = self._silo
-        network = self._with(start)
-        X, y = silo.data.own
-        training = network.training.model_copy(update={"epochs": epochs, "patience": None})
-        network.train(X, self._network.codes[y], seed=silo.seed, training=training)
-        silo.notes["before"], silo.notes["reciprocal"] = dict(start), network.weights()
-
-    def _with(self, weights: Weights) -> "Network":
-        network = self._network.another(None)
-        network.set_weights(weights)
-        return network
+        notes, network = self._silo.notes, self._network.another()
+        network.set_weights(start)
+        network.train(Part.OWN, epochs=epochs)
+        notes["before"], notes["reciprocal"] = dict(start), network.weights()
 
     # ------------------------------------------------------------------ similarity ratios
 
     def loss(self) -> float:
         """ℓ_n of the target model: on the labelled target points."""
-        X, y = self._target.labelled
-        learner: Any = self._silo.learner
-        return float(learner.loss(X, self._network.codes[y]))
+        return self._network.loss(Part.TARGET)
 
     def look_at(self, models: Mapping[str, Weights], silos: list[str]) -> None:
         """Take each model's loss on the labelled target points, and its distance; both are remembered."""
         silo = self._silo
-        X, y = self._target.labelled
-        codes, before = self._network.codes[y], silo.notes.group("before")
-        trial = self._network.another(None)
+        before, trial = silo.notes.group("before"), self._network.another()
         nothing = np.full(len(silos), np.nan)
         losses, distances = (np.array(silo.notes.get(key, nothing)) for key in ("losses", "distances"))
         for name, weights in models.items():
             trial.set_weights(weights)
             place = silos.index(name)
-            losses[place], distances[place] = trial.loss(X, codes), distance(weights, before)
+            losses[place], distances[place] = trial.loss(Part.TARGET), distance(weights, before)
         silo.notes["losses"], silo.notes["distances"] = losses, distances
 
     def ratios(self, own_loss: float, silos: list[str], g1: float, g2: float) -> NDArray[np.float64]:
@@ -106,14 +86,13 @@ class Reciprocal:
         """Eq. 20 on the unlabelled target points; returns the share of labels that changed."""
         silo = self._silo
         wanted = np.array(silo.wanted.codes_in(silo.task))
-        outputs, points = self._network.codes[wanted], self._target.unlabelled
         weights = silo.notes.array("ratios")
 
         def opinions() -> Iterator[tuple[float, NDArray[Any]]]:
-            trial = self._network.another(None)
+            trial = self._network.another()
             for name, model in models.items():
                 trial.set_weights(model)
-                yield float(weights[silos.index(name)]), trial.predict_proba(points)[:, outputs]
+                yield float(weights[silos.index(name)]), trial.target_probabilities()
 
         places, confidence = elect(opinions())
         codes = wanted[places]
@@ -124,9 +103,6 @@ class Reciprocal:
 
     def train_target(self, epochs: int) -> None:
         """Eq. 22: on the pseudo-labelled and the truly labelled target points."""
-        X: Instances
-        X, y = self._target.labelled
         notes = self._silo.notes
-        if "pseudo" in notes:
-            X, y = join(X, self._target.unlabelled), np.concatenate([y, notes.array("pseudo")])
-        self._network.train((X, self._network.codes[y]), epochs=epochs)
+        labels = notes.array("pseudo") if "pseudo" in notes else None
+        self._network.train(Part.TARGET, target_labels=labels, epochs=epochs)
