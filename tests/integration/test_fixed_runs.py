@@ -188,10 +188,13 @@ def _notes(path: Path, seed: int) -> str:
     return path.name
 
 
-def hashes(name: str, folder: Path) -> dict[str, str]:
+def hashes(name: str, folder: Path, engine: str = "local", workers: int | None = None) -> dict[str, str]:
     """What came out of a run, part by part."""
     source = build.Source("fixed.toml", folder)
-    federation = build.federation(prepare(name, folder), source)
+    values = prepare(name, folder)
+    if workers is not None:
+        values["workers"] = workers
+    federation = build.federation(values, source, engine=engine)
     run = federation.run(folder / "run")
     silos = dict(run.silos)
     for one in run.institutions.values():
@@ -272,6 +275,21 @@ def test_what_comes_out_is_what_came_out_before(name, tmp_path):
     if known["arithmetic"] != arithmetic():
         pytest.skip("hashes were taken on a machine, or with libraries, whose sums have other last bits")
     assert hashes(name, tmp_path) == known["runs"][name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 1, 2, "flare"])
+@pytest.mark.parametrize("name", RUNS)
+def test_it_is_the_same_for_any_number_of_workers_and_on_flare(name, workers, tmp_path):
+    known = json.loads(HASHES.read_text())
+    if known["arithmetic"] != arithmetic():
+        pytest.skip("hashes were taken on a machine, or with libraries, whose sums have other last bits")
+    if workers == "flare":
+        pytest.importorskip("nvflare")
+        found = hashes(name, tmp_path, engine="flare")
+    else:
+        found = hashes(name, tmp_path, workers=workers)
+    assert found == known["runs"][name]
 
 
 def main() -> None:
