@@ -32,7 +32,7 @@ def main() -> None:
                 overrides = [f"seed={seed}", f"method.class_weights={choice}"]
                 values = settings.read(folder / "recipe.toml", overrides)
                 federation = build.federation(values, build.Source("recipe.toml", folder))
-                relative = federation.run(folder / f"{choice}-{seed}").relative()
+                relative = federation.run(folder / f"{choice}-{seed}").relative_accuracy()
                 found.append(statistics.mean(relative.values()))
                 print(f"class_weights {choice}, seed {seed}: mean relative accuracy {found[-1]:.3f}")
     for choice, found in means.items():

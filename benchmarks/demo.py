@@ -23,7 +23,7 @@ def main() -> None:
                 Path(folder) / str(seed)
             )
             seconds.append(time.perf_counter() - started)
-            relative = run.relative()
+            relative = run.relative_accuracy()
             means.append(statistics.mean(relative.values()))
             gained += sum(value > 1 for value in relative.values())
             print(

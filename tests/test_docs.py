@@ -21,7 +21,7 @@ def test_the_python_example_of_the_readme(tmp_path, monkeypatch, capsys):
     assert len([line for line in example.splitlines() if line]) <= 15
     names: dict = {}
     exec(example, names)
-    assert sorted(names["run"].relative()) == ["north", "south"]
+    assert sorted(names["run"].relative_accuracy()) == ["north", "south"]
     assert "'votes'" in capsys.readouterr().out
 
 
@@ -31,7 +31,7 @@ def test_the_python_example_about_networks(tmp_path, monkeypatch, capsys):
     (example,) = blocks("docs/networks.md", "python")
     names: dict = {}
     exec(example, names)
-    assert sorted(names["run"].relative()) == ["even", "odd"]
+    assert sorted(names["run"].relative_accuracy()) == ["even", "odd"]
     assert names["weights"]["head.weight"].shape == (10, 200)
     assert "'instances': 150" in capsys.readouterr().out
 

@@ -58,7 +58,7 @@ def test_a_recipe_becomes_a_federation(folder):
     assert encoder.transformers[1][2] == ["job"]
     assert federation.check() == []
     run = federation.run(folder / "run")
-    assert sorted(run.relative()) == ["north", "south"]
+    assert sorted(run.relative_accuracy()) == ["north", "south"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,10 @@ def test_a_learner_may_lie_beside_the_recipe(folder):
         "silo.0.learner={use='beside_the_recipe.First'}",
         "silo.1.learner={use='beside_the_recipe.First'}",
     ]
-    assert sorted(make(folder, overrides=overrides).run(folder / "run").relative()) == ["north", "south"]
+    assert sorted(make(folder, overrides=overrides).run(folder / "run").relative_accuracy()) == [
+        "north",
+        "south",
+    ]
 
 
 def test_the_agreed_fingerprint_passes(folder):

@@ -250,7 +250,7 @@ def test_without_local_training(folder, cosilo):
     assert "federated" in out
     assert "local" not in out
     assert "relative" not in out
-    assert Run(folder / "run").relative() == {}
+    assert Run(folder / "run").relative_accuracy() == {}
 
     wanted = ("--methods", "fedavg,fedprox", "--seeds", "1", "--set", "method.local=false", "--dir", "c")
     code, out, _ = cosilo("compare", "nets.toml", *wanted)

@@ -70,7 +70,7 @@ def test_adult_with_a_tree_an_svm_a_line_and_a_network(tmp_path):
     size = 2000
     """
     run = federation(tmp_path, recipe).run(tmp_path / "run")
-    relative = run.relative()
+    relative = run.relative_accuracy()
     assert len(relative) == 8
     assert 1.0 < np.mean(list(relative.values())) < 1.3
 

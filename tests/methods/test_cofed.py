@@ -222,7 +222,7 @@ def test_parameters_are_checked(bad):
 def test_alpha_one_elects_nothing_and_changes_nothing(tmp_path, federation):
     run = federation(CoFED(alpha=1.0)).run(tmp_path / "run")
     assert sum(run.result["voting"][0]["elected"].values()) == 0
-    assert set(run.relative().values()) == {1.0}
+    assert set(run.relative_accuracy().values()) == {1.0}
 
 
 def test_local_and_cofed_train_the_same_local_models(tmp_path, federation):

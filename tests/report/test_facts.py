@@ -33,7 +33,7 @@ def test_mean_accuracy_is_over_silos_with_every_score(make, small):
 def test_same_numbers_as_the_run(make):
     run = make()
     results = gather(run).results
-    assert {silo.name: silo.relative for silo in results.silos} == run.relative()
+    assert {silo.name: silo.relative for silo in results.silos} == run.relative_accuracy()
 
 
 def test_local_accuracy_of_zero_has_no_ratio(make, small):

@@ -203,7 +203,7 @@ def test_a_real_run(federation, tmp_path: Path, reader_of):
     )
     assert "agrees message for message" in reader.text
     for name in ("tree", "bayes", "nearest"):
-        assert f"{run.relative()[name]:.3f}" in reader.text
+        assert f"{run.relative_accuracy()[name]:.3f}" in reader.text
 
 
 @pytest.mark.parametrize(("silos", "classes"), [(2, 2), (13, 26), (100, 100)])

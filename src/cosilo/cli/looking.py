@@ -31,7 +31,7 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
         return
     table = new_table("run", "method", "silos", "seed", "status", "relative accuracy", "created")
     for one in found:
-        relative = one.relative() if one.status == "finished" else {}
+        relative = one.relative_accuracy() if one.status == "finished" else {}
         mean = f"{sum(relative.values()) / len(relative):.3f}" if relative else ""
         about = one.about
         counts = str(len(about["silos"])), str(about["seed"])

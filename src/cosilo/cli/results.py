@@ -23,7 +23,7 @@ def show_run(run: Run) -> None:
     show(run_table(run))
     for failure in run.result["failures"]:
         say(Text(failure["text"], style="yellow"))
-    relative = run.relative()
+    relative = run.relative_accuracy()
     if relative:
         mean = f"{sum(relative.values()) / len(relative):.3f}"
         say(Text.assemble("mean relative accuracy (federated / local): ", (mean, "bold")))
@@ -33,7 +33,7 @@ def show_run(run: Run) -> None:
 
 def run_table(run: Run) -> "Table":
     """One row for each silo."""
-    local, federated, relative = run.scores("local"), run.scores("federated"), run.relative()
+    local, federated, relative = run.scores("local"), run.scores("federated"), run.relative_accuracy()
     tasks = run.result["tasks"]
     failed = {failure["silo"] for failure in run.result["failures"]}
     alone = "local" in run.result["scores"]  # a method may leave local training out
@@ -43,7 +43,7 @@ def run_table(run: Run) -> "Table":
         cells = [_score(federated.get(name), name in failed)]
         if alone:
             cells = [_score(local.get(name), name in failed), *cells, _gain(relative.get(name))]
-        table.add_row(name, _brief(tasks.get(name, [])), *cells, f"{run.left(name):,} B")
+        table.add_row(name, _brief(tasks.get(name, [])), *cells, f"{run.bytes_sent(name):,} B")
     return table
 
 

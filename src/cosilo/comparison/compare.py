@@ -64,7 +64,7 @@ def compare(
     >>> found = compare(values, Source("example", Path()), ["local", "cofed"], 1, folder, tell=print)
     local, seed 0 (1 of 2)
     cofed, seed 0 (2 of 2)
-    >>> sorted(found.runs["cofed", 0].relative())
+    >>> sorted(found.runs["cofed", 0].relative_accuracy())
     ['silo-1', 'silo-2']
     """
     place = default_folder(values, source) if folder is None else Path(folder)

@@ -149,7 +149,7 @@ def results(run: Run, result: Mapping[str, Any]) -> Results:
     names: list[str] = run.about["silos"]
     tasks = {name: tuple(map(str, result["tasks"].get(name, ()))) for name in names}
     stages = tuple(result["scores"])
-    relative = run.relative()
+    relative = run.relative_accuracy()
     rounds = tuple(_round(one) for one in result.get("voting", []))
     failures = _failures(result["failures"], names)
     last = rounds[-1] if rounds else None

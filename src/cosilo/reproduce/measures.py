@@ -67,7 +67,7 @@ def _of_all(run: Run, told: Numbers, what: Measure, goal: Goal | None) -> float 
 
 def _of_some(run: Run, what: Measure, silos: list[str]) -> float | None:
     """Of the mean over some silos."""
-    relative = run.relative()
+    relative = run.relative_accuracy()
     by_silo: dict[str, float] = {
         "accuracy": run.scores("federated"),
         "local": run.scores("local"),

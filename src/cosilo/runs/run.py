@@ -141,7 +141,7 @@ class Run:
         """All that left a silo, in order; a member of an institution is called "INSTITUTION/MEMBER"."""
         return read_lines(self.folder / "silos" / silo.replace("/", "/members/") / "audit.jsonl")
 
-    def left(self, silo: str) -> int:
+    def bytes_sent(self, silo: str) -> int:
         """Bytes that left a silo; where its log is kept at the silo, those of the fields that arrived."""
         if log := self.audit(silo):
             return sum(entry.get("bytes", 0) for entry in log if not entry.get("again"))
@@ -153,7 +153,7 @@ class Run:
         found = self.result["scores"].get(stage, {})
         return {name: score["accuracy"] for name, score in found.items()}
 
-    def relative(self) -> dict[str, float]:
+    def relative_accuracy(self) -> dict[str, float]:
         """Accuracy after the federation divided by that of local training, by silo: above 1 is a gain."""
         local, federated = self.scores("local"), self.scores("federated")
         return {name: federated[name] / local[name] for name in federated if local.get(name)}
