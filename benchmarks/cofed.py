@@ -67,7 +67,7 @@ def labelling(images: Any) -> tuple[float, float]:
     for seed in range(3):
         network = Network(zoo.cofed_cnn, Training(epochs=1))
         network.fit(images[:200], np.arange(200) % 7, n_classes=7, seed=seed)
-        module = copy.deepcopy(network._learnt()).eval().to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+        module = copy.deepcopy(network.fitted()).eval().to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         everything = shown(torch.from_numpy(np.ascontiguousarray(images))).contiguous()
         times: dict[str, list[float]] = {"ours": [], "whole": []}
         for _ in range(3):

@@ -475,7 +475,7 @@ def test_between_steps_only_the_data_of_members_is_in_memory(tmp_path):
         assert all(silo.learner.module_ is None and not silo.notes for silo in institution.silos)
     one = run.institutions["b"].member("client-7")
     assert sorted(one.notes) == ["codes", "optimiser", "outputs"]
-    assert set(one.predict(X[:20])) <= set(CLASSES)
+    assert set(one.predict(X[:20])) <= set(one.classes)
 
 
 # ---------------------------------------------------------------------- mistakes

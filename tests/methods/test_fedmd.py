@@ -256,7 +256,7 @@ def test_three_architectures_with_public_classes_that_nobody_has(tmp_path):
     run = digits(method).run(tmp_path / "run")
     # Outputs for 0, 1, 2, 3 of the silos and 2, 3, 5, 6, 7 of the pool.
     assert {silo.learner.n_classes_ for silo in run.silos.values()} == {7}
-    assert set(run.silos["cnn"].predict(IMAGES[:50])) <= {"1", "2", "3"}
+    assert set(run.silos["cnn"].predict(IMAGES[:50])) <= {1, 2, 3}
     assert sorted(run.result["scores"]) == ["federated", "local", "round 0", "round 2", "round 4"]
     assert run.result["failures"] == []
     means = {stage: np.mean(list(run.scores(stage).values())) for stage in run.result["scores"]}

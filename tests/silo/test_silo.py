@@ -175,7 +175,7 @@ def test_the_silo_does_not_trust_the_coordinator():
 
 def test_asked_too_early():
     one = silo(pool=X)
-    with pytest.raises(LearnerError, match="before it was trained"):
+    with pytest.raises(LearnerError, match="no model yet"):
         one.label_pool()
     with pytest.raises(DataError, match="has no pool"):
         silo().label_pool()

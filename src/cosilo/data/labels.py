@@ -1,6 +1,6 @@
-"""Labels as class names: the one form in which silos compare their classes."""
+"""Labels as class names, the one form in which silos compare their classes, and back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,22 @@ def class_names(labels: Any) -> NDArray[np.str_]:
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == array.astype(np.int64)).all():
         array = array.astype(np.int64)
     return array.astype(np.str_)
+
+
+def in_type_of(labels: Any, classes: Sequence[str]) -> NDArray[Any]:
+    """Class names as labels of the type that these labels have; names where that type has no such label.
+
+    >>> in_type_of([3.0, 4.0], ["3", "4", "5"]), in_type_of([3, 4], ["3", "4", "other"])
+    (array([3., 4., 5.]), array(['3', '4', 'other'], dtype='<U5'))
+    """
+    names, given = np.array(classes), np.asarray(labels)
+    if given.dtype.kind == "O":  # numbers and texts in a column of objects
+        given = np.asarray(given.tolist())
+    try:
+        values = names == "True" if given.dtype.kind == "b" else names.astype(given.dtype)
+    except (ValueError, OverflowError):
+        return names
+    return values if class_names(values).tolist() == list(classes) else names
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

@@ -71,10 +71,10 @@ class Federation:
     ... ]
     >>> federation = Federation(silos, pool=X[400:900], method=CoFED(alpha=0.5))
     >>> run = federation.run(tempfile.mkdtemp())
-    >>> sorted(run.relative())
+    >>> sorted(run.relative_accuracy())
     ['bayes', 'tree']
     >>> run.silos["tree"].predict(X[:3]).tolist()
-    ['0', '1', '2']
+    [0, 1, 2]
     """
 
     def __init__(

@@ -76,6 +76,9 @@ class Learner(Protocol):
     def predict_proba(self, X: Instances) -> NDArray[np.float64]:
         """Probabilities, shape (n, n_classes), columns in the order of the codes."""
 
+    def fitted(self) -> object:
+        """What is inside the box, as it was trained; an error if it was not."""
+
     def preload(self) -> None:
         """Import what training and saving will need; called once, before worker processes are forked."""
 

@@ -143,6 +143,12 @@ class Estimator:
         spread[:, self.present_] = answer
         return spread
 
+    def fitted(self) -> object:
+        """The fitted copy of the template."""
+        if self.model_ is None:
+            raise untrained(self.name)
+        return self.model_
+
     def save(self, folder: Path) -> None:
         """Write what was learnt: by the object's own `save(folder)` if it has one, else by skops."""
         if self.model_ is None:

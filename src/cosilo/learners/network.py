@@ -108,7 +108,7 @@ class Network:
         """
         training = training or (self.update if update else self.training)
         if warm:
-            self._learnt()
+            self.fitted()
             shape, is_bytes = _form(self._tensor(take(X, slice(0, 2)), self.columns_))
             if (shape, is_bytes, n_classes) != (self.input_shape_, self.bytes_, self.n_classes_):
                 raise LearnerError(
@@ -157,7 +157,7 @@ class Network:
             held = Labelled.of(self._tensor(validation[0], self.columns_), validation[1]).to(device)
         with seeded(seed), black_box(self.name, "fit"), ExitStack() as stack:
             mine = Trainee(
-                self._learnt().to(device),
+                self.fitted().to(device),
                 training,
                 self.n_classes_,
                 self.name,
@@ -167,7 +167,7 @@ class Network:
                 state=state,
             )
             others = (
-                Trainee(peer._learnt().to(device), training, peer.n_classes_, peer.name, loss=its)
+                Trainee(peer.fitted().to(device), training, peer.n_classes_, peer.name, loss=its)
                 for peer, its in peers
             )
             trainees = [mine, *others]
@@ -189,11 +189,11 @@ class Network:
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """Copies of all parameters and buffers, by name."""
-        return module_weights.read(self._learnt())
+        return module_weights.read(self.fitted())
 
     def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
         """Take over parameters and buffers; names and shapes have to be the network's own."""
-        module_weights.take_over(self._learnt(), weights, self.name)
+        module_weights.take_over(self.fitted(), weights, self.name)
 
     def predict(self, X: Instances) -> Codes:
         """One code per instance: the largest output."""
@@ -212,9 +212,15 @@ class Network:
         outputs, codes = self._outputs(X).double(), torch.from_numpy(np.asarray(y, dtype=np.int64))
         return float(cross_entropy(outputs, codes))
 
+    def fitted(self) -> nn.Module:
+        """The module with its trained weights."""
+        if self.module_ is None:
+            raise untrained(self.name)
+        return self.module_
+
     def save(self, folder: Path) -> None:
         """Write the weights and buffers as safetensors."""
-        module = self._learnt()
+        module = self.fitted()
         card = {"n_classes": self.n_classes_, "seed": self.seed_, "bytes": self.bytes_}
         lists = {"input_shape": list(self.input_shape_), "columns": self.columns_}
         write_card(folder, self.name, card | lists)
@@ -234,11 +240,6 @@ class Network:
 
     def preload(self) -> None:
         """Nothing is left to import."""
-
-    def _learnt(self) -> nn.Module:
-        if self.module_ is None:
-            raise untrained(self.name)
-        return self.module_
 
     def _tensor(self, X: Instances, columns: list[Any] | None) -> Tensor:
         if self.tokens is not None:
@@ -262,7 +263,7 @@ class Network:
         return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
     def _outputs(self, X: Instances) -> Tensor:
-        module, x = self._learnt(), self._tensor(X, self.columns_)
+        module, x = self.fitted(), self._tensor(X, self.columns_)
         if _form(x) != (self.input_shape_, self.bytes_):
             raise LearnerError(
                 f"{self.name}: asked about {_words(*_form(x))}, but it has learnt "

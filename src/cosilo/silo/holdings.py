@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, as_instances, fingerprint, is_bytes, take
-from cosilo.data.labels import class_names, in_order
+from cosilo.data.labels import class_names, in_order, in_type_of
 from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError
 from cosilo.learners.adapt import as_learner
-from cosilo.learners.base import Learner
+from cosilo.learners.base import Codes, Learner
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.task import Task
 from cosilo.silo.data import Examples, PrivateData, Test
@@ -41,6 +41,8 @@ class Holdings(Participant, ABC):
         self.learner: Learner = as_learner(learner)
         wanted = () if target is None else wanted_classes(target, self._where)
         self.task = self._task(task, class_names(y), wanted)
+        #: The classes of its task as labels of the type that its own have.
+        self._labels = in_type_of(y, self.task.classes)
         # A network has an output for every class of its task; most other learners fail on one class.
         least = 1 if self.learner.has_weights and target is None else 2
         self.data = PrivateData(self._where, self.task, X, y, test, validation, target, least)
@@ -134,6 +136,16 @@ class Holdings(Participant, ABC):
     def need_validation(self) -> None:
         """Raise if it is too small to hold out validation data."""
         self.data.validation()
+
+    def as_given(self, codes: Codes) -> NDArray[Any]:
+        """Labels of the type that its own labels have, of codes of its task."""
+        found: NDArray[Any] = self._labels[codes]
+        return found
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes that its model chooses among, as labels of the type that its own have."""
+        return self.as_given(np.array(self.among.codes_in(self.task)))
 
     def fingerprint(self) -> str:
         """A hash of all data."""

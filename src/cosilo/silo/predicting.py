@@ -21,7 +21,7 @@ def predict(silo: Holdings, X: Instances, among: Task) -> Codes:
     """The most likely of some classes of the task; a learner without probabilities may name any of them."""
     if silo.learner.has_probabilities and (len(among) < len(silo.task) or NetworkView(silo).is_wide):
         return predict_surely(silo, X, among)[0]
-    _need_model(silo)
+    need_model(silo)
     return np.concatenate([silo.learner.predict(take(X, part)) for part in blocks(len(X), AT_ONCE)])
 
 
@@ -29,7 +29,7 @@ def predict_surely(silo: Holdings, X: Instances, among: Task) -> tuple[Codes, ND
     """The same, and how likely each class is among these; NaN if the learner has no probabilities."""
     if not silo.learner.has_probabilities:
         return predict(silo, X, among), np.full(len(X), np.nan)
-    _need_model(silo)
+    need_model(silo)
     places = np.array(among.codes_in(silo.task))
     codes, confidence = np.empty(len(X), np.int64), np.empty(len(X))
     for part in blocks(len(X), AT_ONCE):
@@ -42,12 +42,28 @@ def predict_surely(silo: Holdings, X: Instances, among: Task) -> tuple[Codes, ND
     return codes, confidence
 
 
+def probabilities(silo: Holdings, X: Instances, among: Task) -> NDArray[np.float64]:
+    """How likely each of some classes of the task is, one column each; rows have the sum 1."""
+    if not silo.learner.has_probabilities:
+        raise LearnerError(
+            f"silo {silo.name!r}: {silo.learner.name} has no predict_proba; predict says what it can say"
+        )
+    need_model(silo)
+    places, found = among.codes_in(silo.task), np.empty((len(X), len(among)))
+    for part in blocks(len(X), AT_ONCE):
+        chances = _chances(silo, take(X, part))[:, places]
+        total = chances.sum(axis=1, keepdims=True)
+        # Where none of them has any probability, one is as good as another.
+        found[part] = np.divide(chances, total, out=np.full(chances.shape, 1 / len(places)), where=total > 0)
+    return found
+
+
 def votes(silo: Holdings, X: Instances, margin: float) -> NDArray[np.signedinteger[Any]]:
     """One code of the whole task per instance; −1 where the two most likely are within `margin`."""
     small = vote_dtype(len(silo.task))
     if margin <= 0:
         return predict(silo, X, silo.task).astype(small)
-    _need_model(silo)
+    need_model(silo)
     found: NDArray[np.signedinteger[Any]] = np.empty(len(X), small)
     for part in blocks(len(X), AT_ONCE):
         chances = _chances(silo, take(X, part))
@@ -62,6 +78,7 @@ def _chances(silo: Holdings, X: Instances) -> NDArray[np.float64]:
     return chances[:, NetworkView(silo).codes] if NetworkView(silo).is_wide else chances
 
 
-def _need_model(silo: Holdings) -> None:
+def need_model(silo: Holdings) -> None:
+    """Raise if it was not trained yet."""
     if not silo.trained:
-        raise LearnerError(f"silo {silo.name!r}: is asked to predict before it was trained")
+        raise LearnerError(f"silo {silo.name!r}: has no model yet; run a method first")

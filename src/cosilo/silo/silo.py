@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.instances import as_instances
+from cosilo.data.instances import Instances, as_instances
+from cosilo.data.labels import class_names
+from cosilo.errors import DataError
 from cosilo.learners.base import Codes, balanced_weights, weights_towards
 from cosilo.protocol.message import Message
 from cosilo.protocol.stage import Measure, Score, Stage
@@ -182,10 +184,72 @@ class Silo(Holdings):
 
     # ------------------------------------------------------------------ for its owner
 
-    def predict(self, X: Any) -> NDArray[np.str_]:
-        """Class names for new instances, by the silo's model."""
-        instances = as_instances(X, f"{self._where}, new instances")
-        return self.task.decode(predicting.predict(self, instances, self.among))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The classes of new instances, by the silo's model.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data.
+
+        Returns
+        -------
+        array of shape (n,)
+            One label each, of the type that the silo's own labels have: numbers if these are numbers.
+        """
+        return self.as_given(predicting.predict(self, self._new(X), self.among))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """How likely each class is for new instances.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            One column for each class, in the order of `classes`. A learner without probabilities raises a
+            LearnerError.
+        """
+        return predicting.probabilities(self, self._new(X), self.among)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of new instances that the silo's model has the right class for.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data.
+        y : array of labels
+            Their true classes.
+
+        Returns
+        -------
+        float
+            The accuracy, between 0 and 1.
+        """
+        instances, names = self._new(X), class_names(y)
+        if names.shape != (len(instances),):
+            raise DataError(
+                f"{self._where}: {len(instances)} new instances, but labels of shape {names.shape}; "
+                "wants one each"
+            )
+        said = self.task.decode(predicting.predict(self, instances, self.among))
+        return float(np.mean(said == names))
+
+    @property
+    def model(self) -> object:
+        """What its learner has learnt: the fitted scikit-learn object or pipeline, the torch module.
+
+        It knows the silo's classes by number, in the order of the task.
+        """
+        predicting.need_model(self)
+        return self.learner.fitted()
+
+    def _new(self, X: Any) -> Instances:
+        return as_instances(X, f"{self._where}, new instances")
 
     def target_labels(self) -> "pd.DataFrame":
         """What its unlabelled target points are, in their order: label, confidence, and who spoke.

@@ -69,7 +69,7 @@ class TargetLabels:
         speakers = silo.notes.names(_SPEAKERS) if _SPEAKERS in silo.notes else []
         return pd.DataFrame(
             {
-                "label": silo.task.decode(found["codes"]),
+                "label": silo.as_given(found["codes"]),
                 "confidence": found["confidence"],
                 "speakers": ",".join(speakers),
             }

@@ -161,7 +161,7 @@ def test_three_organisations_on_three_machines(machines, data, tmp_path, until):
             assert read_lines(record / "audit.jsonl") == local.audit(silo.name)
             silo.cosilo("predict", f"{silo.name}.toml", record, "public.csv", "--out", "labels.csv")
             found = (silo.folder / "labels.csv").read_text().split()
-            assert found == ["label", *local.silos[silo.name].predict(local.silos[silo.name].pool)]
+            assert found == ["label", *map(str, local.silos[silo.name].predict(local.silos[silo.name].pool))]
     finally:
         for party in (north, south, coordinator):
             party.leave()

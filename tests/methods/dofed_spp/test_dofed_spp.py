@@ -69,7 +69,7 @@ def test_silos_are_helped_by_those_that_train_on_what_they_want(tmp_path):
     assert np.mean(list(run.scores("federated").values())) > 0.9
     frame = run.silos["silo-0"].target_labels()
     assert len(frame) == 60
-    assert set(frame["label"]) <= {"2", "3"}
+    assert set(frame["label"]) <= {2, 3}
     assert set(frame["speakers"]) == {"silo-2,silo-3"} or set(frame["speakers"]) == {"silo-3,silo-2"}
     assert ((frame["confidence"] > 0) & (frame["confidence"] <= 1)).all()
 
@@ -103,7 +103,7 @@ def test_labels_by_hand():
         network = silo.network.another(None)
         network.set_weights(models[name])
         total = total + weight * network.predict_proba(silo.data.target.unlabelled)
-    expected = np.array(["2", "3"])[total[:, [2, 3]].argmax(axis=1)]  # among its target classes only
+    expected = np.array([2, 3])[total[:, [2, 3]].argmax(axis=1)]  # among its target classes only
     assert silo.target_labels()["label"].tolist() == expected.tolist()
     assert silo.target_labels()["confidence"].to_numpy() == pytest.approx(
         total[:, [2, 3]].max(axis=1) / 0.9, abs=1e-6
