@@ -83,8 +83,20 @@ def test_names_of_the_package_are_there_when_they_are_asked_for():
         _ = cosilo.Sillo
 
 
-def test_every_name_of_the_data_package_is_where_it_is_said_to_be():
-    from cosilo import data, learners
+def test_every_method_is_in_the_file_of_its_name():
+    from cosilo import METHODS, methods
+
+    assert [METHODS[name].name for name in METHODS] == list(METHODS)
+    assert {kind.__name__ for kind in METHODS.values()} | {"METHODS", "Method", "step"} == set(
+        methods.__all__
+    )
+    assert "cofde" not in METHODS
+    assert METHODS.get("cofde") is None
+
+
+def test_every_name_of_a_package_is_where_it_is_said_to_be():
+    from cosilo import data, learners, methods
 
     assert all(hasattr(data, name) for name in data.__all__)
     assert all(hasattr(learners, name) for name in learners.__all__)
+    assert all(hasattr(methods, name) for name in methods.__all__)

@@ -36,15 +36,15 @@ def known_method(settings: MethodSettings, source: str) -> "Method":
 
 def find_kind(use: str, where: str) -> "type[Method]":
     """What kind of method a name or an import path means; `where` names the key in errors."""
-    from cosilo.methods import METHODS, Method
+    from cosilo.methods import METHODS
 
-    kind: Any = METHODS.get(use)
-    if kind is None and "." not in use:
+    if use not in METHODS and "." not in use:
         raise ConfigError(
             f"{where}: there is no method {use!r}{guess(use, list(METHODS))}; there are {listing(METHODS)}"
         )
-    if kind is None:
-        kind = imported(use, where)
+    from cosilo.methods import Method
+
+    kind = METHODS[use] if use in METHODS else imported(use, where)
     if not (isinstance(kind, type) and issubclass(kind, Method)):
         raise ConfigError(f"{where}: {use} is not a method (a subclass of cosilo.Method)")
     return kind
