@@ -21,8 +21,8 @@ def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def described(kind: str, form: str, size: int) -> dict[str, Any]:
-    return {"kind": kind, "form": form, "bytes": size}
+def described(kind: str, form: str, size: int, about: str = "what it means") -> dict[str, Any]:
+    return {"kind": kind, "form": form, "bytes": size, "about": about}
 
 
 HELLO = {
@@ -31,7 +31,7 @@ HELLO = {
     "offers": described("task", "list", 21),
 }
 SCORE = {"accuracy": described("metrics", "float", 4), "instances": described("metrics", "int", 3)}
-VOTES = {"votes": described("labels", "int8[50]", 50)}
+VOTES = {"votes": described("labels", "int8[50]", 50, "a class for each <pool> instance")}
 
 #: Step, fields, bytes of the whole message.
 ASKS: list[tuple[str, dict[str, Any], int]] = [
@@ -57,6 +57,7 @@ def asks_for(names: list[str]) -> list[dict[str, Any]]:
         {
             "number": number,
             "step": step,
+            "timed": step not in ("hello", "evaluate"),
             "silos": names,
             "seconds": 0.5 * number,
             "arrivals": {name: {"seconds": 0.1 * number, "fields": fields} for name in names},

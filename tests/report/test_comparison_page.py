@@ -414,6 +414,7 @@ def rounds_of(joint, seconds):
         {
             "number": number,
             "step": step,
+            "timed": step != "evaluate",
             "silos": ["a"],
             "seconds": took,
             "arrivals": {"a": {"seconds": took, "fields": {}}},

@@ -196,14 +196,6 @@ def test_another_clock_tells_another_time(make):
     assert gather(run, Clock(up=Link(rate=50.0))).simulated.total == pytest.approx(4.1)
 
 
-def test_scores_of_labels_and_of_the_global_network_belong_to_their_stage(make, with_targets):
-    steps = ["hello", "train", "evaluate", "evaluate", "update", "evaluate", "evaluate", "evaluate"]
-    found = {ask["step"]: ask for ask in with_targets["asks"]}
-    with_targets["asks"] = [{**found[step], "number": place} for place, step in enumerate(steps)]
-    told = gather(make(with_targets), Clock.model_validate(CLOCK)).simulated
-    assert told.at == {"local": pytest.approx(0.2), "federated": pytest.approx(0.7)}
-
-
 def test_asks_that_do_not_fit_the_stages_give_no_curve(make, small, reader_of):
     small["asks"] = small["asks"][:-1]
     run = at_once(make(small), clock=CLOCK)

@@ -154,10 +154,16 @@ def test_what_left_is_told(make, log, small, read):
 @pytest.mark.usefixtures("no_figures")
 def test_models_that_left_are_not_said_to_have_stayed(make, log, read):
     assert "Data and models stayed where they are" in read(make()).text
-    log[3] = {**log[3], "fields": {"body": {"kind": "weights", "form": "float32[12]", "bytes": 48}}}
+    body = {"kind": "weights", "form": "float32[12]", "bytes": 48, "about": "weights of its network's body"}
+    log[3] = {**log[3], "fields": {"body": body}}
     text = read(make(name="weights", logs={"a": log})).text
     assert "models stayed" not in text
     assert "what is listed as weights left" in text
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_fields_mean_what_the_log_says(make, read):
+    assert "votes label labels a class for each <pool> instance int8[50]" in read(make()).cells
 
 
 def test_rounds_multiply_the_model_exchange(make, large, reader_of):

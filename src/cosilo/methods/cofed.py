@@ -149,17 +149,21 @@ class CoFED(Method):
         """Local training on the silo's own data."""
         silo.fit(LOCAL, validate=self.weights == "accuracy", on_test=self.selection == "test")
 
-    @step(size=Shared("size", "training instances: what a vote weighs"))
+    @step(size=Shared("size", "how many training instances it has: the weight of its vote"))
     def size(self, silo: Silo) -> Message:
         """How many training instances there are, as a weight."""
         return {"size": silo.size}
 
-    @step(accuracy=Shared("metrics", "validation accuracy: what a vote weighs"))
+    @step(
+        accuracy=Shared(
+            "metrics", "share of its validation instances that its model gets right: the weight of its vote"
+        )
+    )
     def credibility(self, silo: Silo) -> Message:
         """Accuracy on validation data, as a weight."""
         return {"accuracy": silo.validation_accuracy()}
 
-    @step(votes=Shared("labels", "one class of the silo's task per pool instance, or an abstention"))
+    @step(votes=Shared("labels", "its model's class for each pool instance, or an abstention"))
     def label(self, silo: Silo) -> Message:
         """One class of the silo's own task for every pool instance (eq. 17), or an abstention."""
         return {"votes": silo.label_pool(self.margin)}

@@ -53,8 +53,10 @@ class Averaging(Rounds):
     # ------------------------------------------------------------------ at the silo
 
     @step(
-        weights=Shared("weights", "the silo's network after its epochs of this round", merge=averaged),
-        size=Shared("size", "training instances: what the network weighs in the mean", merge=total),
+        weights=Shared("weights", "weights of its network after training in the round", merge=averaged),
+        size=Shared(
+            "size", "how many training instances it has: the weight of its network in the mean", merge=total
+        ),
     )
     def train(self, silo: Silo, weights: Weights, round: int, epochs: int | None = None) -> Message:
         """ClientUpdate: some epochs from the global weights."""

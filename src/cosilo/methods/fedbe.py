@@ -123,7 +123,7 @@ class FedBE(FedAvg):
 
     @step(
         chances=Shared(
-            "logits", "what its model and those it was sent say about the pool, added up by class"
+            "logits", "what its model and those it was sent say about each pool instance, added up by class"
         ),
         teachers=Shared("logits", "how many models that is the sum of"),
     )
@@ -138,7 +138,11 @@ class FedBE(FedAvg):
             total += trial.probabilities(pool)
         return {"chances": total.astype(np.float32), "teachers": np.array(float(len(teachers)))}
 
-    @step(weights=Shared("weights", "the mean network after learning from the ensemble"))
+    @step(
+        weights=Shared(
+            "weights", "weights of the mean model after it learnt from the pool, without private data"
+        )
+    )
     def distil(self, silo: Silo, weights: Weights, targets: NDArray[Any]) -> Message:
         """Train the mean model towards what the teachers say."""
         student = silo.network.another()

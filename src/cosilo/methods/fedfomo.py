@@ -132,7 +132,7 @@ class FedFomo(Method):
         """From now on the network has an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
 
-    @step(weights=Shared("weights", "a network before any training, for everyone to start from"))
+    @step(weights=Shared("weights", "untrained weights that everyone starts from; asked of one silo only"))
     def initial(self, silo: Silo) -> Message:
         """The weights that everyone starts from."""
         return {"weights": silo.network.weights()}
@@ -142,7 +142,7 @@ class FedFomo(Method):
         """Take them over."""
         silo.network.set_weights(weights)
 
-    @step(weights=Shared("weights", "the silo's network after its epochs of this round"))
+    @step(weights=Shared("weights", "weights of its network after training in the round"))
     def train(self, silo: Silo, round: int) -> Message:
         """Some epochs from the silo's own model; where it began is remembered."""
         silo.notes["base"] = silo.network.weights()
@@ -150,7 +150,9 @@ class FedFomo(Method):
         silo.network.train(Part.OWN if silo.has_target else Part.REST, epochs=self.epochs, lr=lr)
         return {"weights": silo.network.weights()}
 
-    @step(weights=Shared("similarity", "how much each model it got helps this silo"))
+    @step(
+        weights=Shared("similarity", "how much each model that it was sent helped on its own data; no model")
+    )
     def mix(self, silo: Silo, origins: list[str], stage: str, models: Weights | None = None) -> Message:
         """Weigh the models on validation data (eq. 4), and move towards them (eq. 5)."""
         base = silo.notes.group("base")

@@ -151,7 +151,7 @@ class FedMD(Method):
         )
         silo.take_score(Stage.after_round(0))
 
-    @step(logits=Shared("logits", "the network's outputs for this round's part of the pool"))
+    @step(logits=Shared("logits", "its network's scores for each instance drawn from the pool, by class"))
     def score(self, silo: Silo, draw: int) -> Message:
         """What the network says about this round's part of the pool."""
         return {"logits": silo.network.logits(self._part(silo, draw))}

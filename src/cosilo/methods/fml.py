@@ -108,12 +108,24 @@ class FML(Rounds):
         else:
             silo.network.restart()
 
-    @step(weights=Shared("weights", "a meme before any training, for everyone to start from", merge=first))
+    @step(
+        weights=Shared(
+            "weights",
+            "untrained weights of the meme that everyone starts from; asked of one silo only",
+            merge=first,
+        )
+    )
     def initial(self, silo: Silo) -> Message:
         """The weights that everyone's meme starts from."""
         return {"weights": self._split(silo, silo.network.another(self.meme).weights())[0]}
 
-    @step(weights=Shared("weights", "the meme after this round, or its body", merge=averaged))
+    @step(
+        weights=Shared(
+            "weights",
+            "weights of its meme, or of its body alone, after training in the round",
+            merge=averaged,
+        )
+    )
     def train(self, silo: Silo, weights: Weights, round: int) -> Message:
         """ClientUpdate: fork, some epochs of mutual learning, push."""
         meme = self._fork(silo, weights)

@@ -150,7 +150,11 @@ class Rounds(Method):
         """From now on the network has an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
 
-    @step(weights=Shared("weights", "a network before any training, for everyone to start from", merge=first))
+    @step(
+        weights=Shared(
+            "weights", "untrained weights that everyone starts from; asked of one silo only", merge=first
+        )
+    )
     def initial(self, silo: Silo) -> Message:
         """The weights that everyone starts from."""
         return {"weights": silo.network.weights()}

@@ -6,12 +6,15 @@ from cosilo.protocol.message import Fields, Message, Shared, Value
 from cosilo.protocol.stage import Measure, Score
 
 _ABOUT = {
-    Measure.OWN: ("the model's accuracy on the silo's test data", "test instances"),
+    Measure.OWN: ("share of its test instances that its model gets right", "how many test instances it has"),
     Measure.JOINT: (
-        "the global network's accuracy among all classes, on the silo's test data",
-        "test instances",
+        "share of its test instances that the global network gets right, among all classes",
+        "how many test instances it has",
     ),
-    Measure.LABELLING: ("the accuracy of the labels of unlabelled target points", "such points"),
+    Measure.LABELLING: (
+        "share of its unlabelled target points that have the right label",
+        "how many unlabelled target points with a known class it has",
+    ),
 }
 
 

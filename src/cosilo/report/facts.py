@@ -96,7 +96,7 @@ def gather(run: Run, clock: Clock | None = None) -> Facts:
         return Facts(
             about,
             results(run, result),
-            traffic(run, result, len(travelled.rounds) or about.rounds),
+            traffic(run, len(travelled.rounds) or about.rounds),
             timing(run.events(), run.asks()),
             targets(result, run.about["silos"]),
             travelled,

@@ -4,11 +4,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cosilo.protocol.message import KINDS
 from cosilo.report.facts import Facts
 from cosilo.report.results import Results, Spread
 from cosilo.report.targets import Targets
-from cosilo.report.traffic import Field, Traffic
+from cosilo.report.traffic import Traffic
 from cosilo.text import listing
 
 
@@ -105,43 +104,6 @@ def certainty(spread: Spread) -> str:
         f"{clear} of the {plural(changed, 'change')} ({split}) {_verb(clear, 'is', 'are')} larger than two "
         f"standard errors of the silo's own test set{rest}."
     )
-
-
-#: What the fields of known steps are; of the others, the kind is known.
-_FIELDS = {
-    ("hello", "classes"): "names of the silo's classes",
-    ("hello", "pool"): "fingerprint of its pool",
-    ("hello", "offers"): "what it is willing to share",
-    ("wants", "training"): "names of the classes that it has training data of",
-    ("wants", "wanted"): "names of the classes of its target",
-    ("evaluate", "accuracy"): "share of its test instances that its model gets right; of its target points "
-    "that have the right label",
-    ("evaluate", "instances"): "how many test instances, or target points with a known class, it has",
-    ("label", "votes"): "its model's class for each pool instance, or an abstention",
-    ("credibility", "accuracy"): "share of its validation instances that its model gets right",
-    ("size", "size"): "how many training instances it has",
-    ("initial", "weights"): "untrained weights that everyone starts from; asked of the first silo only",
-    ("train", "weights"): "weights of the model after training at the silo",
-    ("train", "size"): "how many training instances it has: the weight of its model in the mean",
-    ("warm", "weights"): "weights of its reciprocal model, trained on its training set",
-    ("upload", "weights"): "weights of its reciprocal model as it is in this round",
-    ("compare", "ratios"): "how useful each other silo's model is for its target, before the first round",
-    ("learn", "ratios"): "how useful each other silo's model is for its target, after the round",
-    ("learn", "moved"): "share of its target labels that changed in the round",
-    ("mix", "weights"): "how much each model that it was sent helped on its own data; no model",
-    ("score", "logits"): "its model's scores for each instance drawn from the pool, by class",
-    (
-        "score",
-        "chances",
-    ): "what its model and those it was sent say about each pool instance, added up by class",
-    ("score", "teachers"): "how many models that is the sum of",
-    ("distil", "weights"): "weights of the mean model after it learnt from the pool, without private data",
-}
-
-
-def meaning(field: Field) -> str:
-    """What a field tells, for somebody who has to allow it."""
-    return _FIELDS.get((field.step, field.name), KINDS.get(field.kind, ""))
 
 
 def exchange(traffic: Traffic) -> str:

@@ -54,7 +54,6 @@ def environment() -> Environment:
         "few": phrases.few,
         "short": phrases.short,
         "value": _value,
-        "meaning": phrases.meaning,
     }
     css = resources.files("cosilo.report").joinpath("report.css").read_text("utf-8")
     found.globals["css"] = Markup(css)

@@ -1,6 +1,5 @@
 """What left each silo, from its own audit log, held against what the coordinator received."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,8 @@ class Field:
     step: str
     name: str
     kind: str
+    #: What it means, as the method that asks for it says.
+    about: str
     forms: tuple[str, ...]
     silos: int
     messages: int
@@ -74,12 +75,36 @@ class Traffic:
         return tuple(sent for sent in self.silos if sent.model is not None and sent.own_log)
 
 
-#: Ask number, step, fields as logged, bytes of the whole message if known.
-_Message = tuple[int, str, Mapping[str, Mapping[str, Any]], int | None]
+@dataclass(frozen=True)
+class _Logged:
+    """A field of a message, as a log describes it."""
+
+    name: str
+    kind: str
+    form: str
+    bytes: int
+    about: str
+
+
+@dataclass(frozen=True)
+class _Message:
+    ask: int
+    step: str
+    fields: tuple[_Logged, ...]
+    #: Of the whole message, where the silo's own log says so.
+    bytes: int | None
+
+    def by_key(self) -> Iterator[tuple["_Key", _Logged]]:
+        """Its fields, each with what tells it from others."""
+        for field in self.fields:
+            yield (self.step, field.name, field.kind), field
+
+
+#: Step, field, kind.
 _Key = tuple[str, str, str]
 
 
-def traffic(run: Run, result: Mapping[str, Any], rounds: int) -> Traffic:
+def traffic(run: Run, rounds: int) -> Traffic:
     """Count messages, fields and bytes."""
     names: list[str] = run.about["silos"]
     models = run.model_bytes()
@@ -88,16 +113,11 @@ def traffic(run: Run, result: Mapping[str, Any], rounds: int) -> Traffic:
     received = {name: list(_received(asks, name)) for name in names}
     split = {name: _split(log) for name, log in logs.items()}
     messages = {name: split[name][0] if logs[name] else received[name] for name in names}
-    keys = _keys([message for name in names for message in messages[name]])
     cells = {name: _cells(messages[name]) for name in names}
-    forms: dict[_Key, dict[str, None]] = {key: {} for key in keys}
-    for name in names:
-        for _, step, fields, _ in messages[name]:
-            for field, about in fields.items():
-                forms[step, field, about["kind"]][about["form"]] = None
+    described = _described([message for name in names for message in messages[name]])
     return Traffic(
         fields=tuple(
-            _field(key, tuple(forms[key]), [cells[name].get(key) for name in names]) for key in keys
+            _field(key, fields, [cells[name].get(key) for name in names]) for key, fields in described.items()
         ),
         silos=tuple(
             _sent(
@@ -105,8 +125,8 @@ def traffic(run: Run, result: Mapping[str, Any], rounds: int) -> Traffic:
                 logs[name],
                 messages[name],
                 split[name][1],
-                tuple(cells[name].get(key) for key in keys),
-                {number for number, *_ in received[name]},
+                tuple(cells[name].get(key) for key in described),
+                {message.ask for message in received[name]},
                 models.get(name) or None,
             )
             for name in names
@@ -118,7 +138,11 @@ def traffic(run: Run, result: Mapping[str, Any], rounds: int) -> Traffic:
 def _received(asks: Sequence[Mapping[str, Any]], name: str) -> Iterator[_Message]:
     for ask in asks:
         if name in ask["arrivals"]:
-            yield ask["number"], ask["step"], ask["arrivals"][name]["fields"], None
+            yield _Message(ask["number"], ask["step"], _logged(ask["arrivals"][name]["fields"]), None)
+
+
+def _logged(fields: Mapping[str, Mapping[str, Any]]) -> tuple[_Logged, ...]:
+    return tuple(_Logged(name, **field) for name, field in fields.items())
 
 
 def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[_Message], list[_Message]]:
@@ -129,41 +153,39 @@ def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[_Message], list[_Mess
     """
     first: list[_Message] = []
     again: list[_Message] = []
-    seen: set[str] = set()
+    seen: set[_Message] = set()
     for entry in log:
         if "failure" in entry:
             continue
-        message = (entry["ask"], entry["step"], entry["fields"], entry["bytes"])
-        key = json.dumps(message, sort_keys=True)
-        (again if key in seen else first).append(message)
-        seen.add(key)
+        message = _Message(entry["ask"], entry["step"], _logged(entry["fields"]), entry["bytes"])
+        (again if message in seen else first).append(message)
+        seen.add(message)
     return first, again
 
 
-def _keys(messages: Sequence[_Message]) -> list[_Key]:
-    """Every field there is, in the order in which asks go out."""
-    place: dict[_Key, int] = {}
-    for number, step, fields, _ in messages:
-        for field, about in fields.items():
-            key = (step, field, about["kind"])
-            place[key] = min(number, place.get(key, number))
-    return sorted(place, key=lambda key: place[key])
+def _described(messages: Sequence[_Message]) -> dict[_Key, list[_Logged]]:
+    """All that logs say of every field, the fields in the order in which asks go out."""
+    found: dict[_Key, list[_Logged]] = {}
+    for message in sorted(messages, key=lambda message: message.ask):
+        for key, field in message.by_key():
+            found.setdefault(key, []).append(field)
+    return found
 
 
 def _cells(messages: Sequence[_Message]) -> dict[_Key, Cell]:
     cells: dict[_Key, Cell] = {}
-    for _, step, fields, _ in messages:
-        for field, about in fields.items():
-            key = (step, field, about["kind"])
+    for message in messages:
+        for key, field in message.by_key():
             old = cells.get(key, Cell(0, 0))
-            cells[key] = Cell(old.messages + 1, old.bytes + about["bytes"])
+            cells[key] = Cell(old.messages + 1, old.bytes + field.bytes)
     return cells
 
 
-def _field(key: _Key, forms: tuple[str, ...], cells: Sequence[Cell | None]) -> Field:
+def _field(key: _Key, described: Sequence[_Logged], cells: Sequence[Cell | None]) -> Field:
     there = [cell for cell in cells if cell]
     messages, size = sum(cell.messages for cell in there), sum(cell.bytes for cell in there)
-    return Field(*key, forms, len(there), messages, size)
+    forms = tuple(dict.fromkeys(field.form for field in described))
+    return Field(*key, described[0].about, forms, len(there), messages, size)
 
 
 def _sent(
@@ -176,8 +198,8 @@ def _sent(
     model: int | None,
 ) -> Sent:
     in_fields = sum(cell.bytes for cell in cells if cell)
-    sizes = [size for *_, size in messages if size is not None]
-    left = {number for number, *_ in messages}
+    sizes = [message.bytes for message in messages if message.bytes is not None]
+    left = {message.ask for message in messages}
     return Sent(
         silo=name,
         own_log=bool(log),
@@ -185,7 +207,7 @@ def _sent(
         messages=len(messages),
         total=sum(sizes) if log else in_fields,
         frames=sum(sizes) - in_fields if log else None,
-        repeats=Cell(len(repeats), sum(size or 0 for *_, size in repeats)),
+        repeats=Cell(len(repeats), sum(message.bytes or 0 for message in repeats)),
         lines=tuple((entry["step"], entry["failure"]) for entry in log if "failure" in entry),
         model=model,
         not_accepted=len(left - accepted) if log else 0,

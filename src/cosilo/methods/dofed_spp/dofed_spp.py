@@ -270,12 +270,12 @@ class DoFedSPP(Method):
         """From now on networks have an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
 
-    @step(weights=Shared("weights", "a network before any training, for everyone to start from"))
+    @step(weights=Shared("weights", "untrained weights that everyone starts from; asked of one silo only"))
     def initial(self, silo: Silo) -> Message:
         """The weights that every model starts from."""
         return {"weights": silo.network.weights()}
 
-    @step(weights=Shared("weights", "the reciprocal model, trained on the silo's training set"))
+    @step(weights=Shared("weights", "weights of its reciprocal model, trained on its training set"))
     def warm(self, silo: Silo, weights: Weights) -> Message:
         """Phase 0: the target model begins, the reciprocal model trains on the training set."""
         silo.network.set_weights(weights)
@@ -283,21 +283,25 @@ class DoFedSPP(Method):
         mine.train(weights, self.warm_up)
         return {"weights": mine.weights}
 
-    @step(ratios=Shared("similarity", "how much each silo's model helps with this silo's target"))
+    @step(
+        ratios=Shared(
+            "similarity", "how useful each other silo's model is for its target, before the first round"
+        )
+    )
     def compare(self, silo: Silo, models: Weights, silos: list[str]) -> Message:
         """Phase 0: the similarity ratios of some models, and of those that came before."""
         mine = Reciprocal(silo)
         mine.look_at(unpack(models), silos)
         return {"ratios": mine.ratios(mine.loss(), silos, self.g1, self.g2)}
 
-    @step(weights=Shared("weights", "the reciprocal model as it is now"))
+    @step(weights=Shared("weights", "weights of its reciprocal model as it is in this round"))
     def upload(self, silo: Silo) -> Message:
         """The reciprocal model as it is now."""
         return {"weights": Reciprocal(silo).weights}
 
     @step(
-        ratios=Shared("similarity", "how much each silo's model helps with this silo's target"),
-        moved=Shared("metrics", "the share of its target's labels that changed in this round"),
+        ratios=Shared("similarity", "how useful each other silo's model is for its target, after the round"),
+        moved=Shared("metrics", "share of its target labels that changed in the round"),
     )
     def learn(self, silo: Silo, silos: list[str], stage: str, models: Weights | None = None) -> Message:
         """Phases 2 to 4: label, train the target model, take new ratios, train the reciprocal model."""
