@@ -1,11 +1,13 @@
 """The examples in the documents run, as they stand."""
 
+import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from cosilo import Federation
+from cosilo import Federation, Institution, Run
 from cosilo.config import settings
 
 ROOT = Path(__file__).parent.parent
@@ -43,17 +45,49 @@ def test_the_recipe_of_the_readme_is_valid(tmp_path):
     assert [silo.label for silo in values.silo] == ["diagnosis", "diagnosis"]
 
 
-def test_the_method_of_the_contributors_guide(tmp_path, silos):
+@pytest.fixture
+def census(tmp_path, monkeypatch):
+    """The contributors' example as a file of its own, in a folder that nobody imports from otherwise."""
     (example,) = blocks("CONTRIBUTING.md", "python")
-    imports = (
-        "from typing import ClassVar\nfrom cosilo.coordination.coordinator import Silos\n"
-        "from cosilo.protocol.message import Message\n"
-        "from cosilo.methods import Method, step\nfrom cosilo.silo.silo import Silo\n"
-    )
-    names: dict = {"__name__": "example"}
-    exec(imports + example, names)
-    run = Federation(silos(shares=["size"]), method=names["Census"]()).run(tmp_path / "run")
-    assert run.result["instances"] == 3 * 45
+    (tmp_path / "census.py").write_text(example)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("census", None)
+
+
+def test_the_method_of_the_contributors_guide_from_the_command_line(census, cosilo):
+    recipe = """
+[method]
+use = "census.Census"
+at_least = 2
+
+[simulation]
+dataset = "digits"
+split = { use = "iid", silos = 3 }
+learners = [{ use = "sklearn.naive_bayes.GaussianNB" }]
+shares = ["size", "metrics"]
+"""
+    (census / "recipe.toml").write_text(recipe)
+    code, _, errors = cosilo("run", "recipe.toml", "--dir", "run")
+    assert (code, errors) == (0, "")
+    result = Run(census / "run").result
+    assert len(result["scores"]["local"]) == 3
+    assert result["instances"] == 1297  # those that a dataset of 1797 keeps for training
+
+
+def test_the_method_of_the_contributors_guide_in_python(census, monkeypatch, silos):
+    monkeypatch.syspath_prepend(census)
+    module = importlib.import_module("census")
+    inside = Institution("inside", silos(shares=["size", "metrics"]), shares=["size"])
+    federation = Federation([*silos(shares=["size"]), inside], method=module.Census(at_least=46))
+    run = federation.run(census / "run")
+    assert run.findings(module.Count).instances == 3 * 45  # the institution's alone is large enough
+    assert run.audit("tree")[-1]["fields"]["size"]["about"] == "training instances"
+
+
+def test_the_method_of_the_contributors_guide_imports_from_cosilo_only():
+    (example,) = blocks("CONTRIBUTING.md", "python")
+    assert re.findall(r"(?:from|import) (cosilo\S*)", example) == ["cosilo"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """cosilo: organisations improve each other's classifiers; data, models and training stay where they are.
 
-Each name is imported when it is first used: a command that needs none of them does not wait for them.
+All that users and authors of methods need is here. Each name is imported when it is first used: a command
+that needs none of them does not wait for them.
 """
 
 from typing import TYPE_CHECKING
@@ -8,8 +9,24 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from cosilo.coordination.coordinator import Silos
     from cosilo.coordination.institution import Institution
+    from cosilo.engines.local.engine import LocalEngine
+    from cosilo.errors import (
+        BadMessage,
+        ConfigError,
+        CosiloError,
+        DataError,
+        LearnerError,
+        MembersError,
+        Refused,
+        RunError,
+    )
     from cosilo.federation.federation import Federation
+    from cosilo.learners.base import Learner
+    from cosilo.learners.estimator import Estimator
+    from cosilo.learners.network import Network
+    from cosilo.learners.training import Training
     from cosilo.methods import (
         FML,
         METHODS,
@@ -25,16 +42,33 @@ if TYPE_CHECKING:
         PersonalisedFedAvg,
         Tempo,
     )
+    from cosilo.methods.base import Method
+    from cosilo.protocol.events import Event, Observer
+    from cosilo.protocol.findings import Findings
+    from cosilo.protocol.message import Fields, Message, Shared, State
+    from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+    from cosilo.protocol.step import step
     from cosilo.protocol.task import Task
+    from cosilo.runs.journal import Replies
     from cosilo.runs.run import Run
     from cosilo.silo.silo import Silo
     from cosilo.silo.target import Target
+    from cosilo.simulated_time.clock import Clock, Link
 
 __all__ = [
+    "FEDERATED",
     "FML",
+    "LOCAL",
     "METHODS",
+    "BadMessage",
+    "Clock",
     "CoFED",
+    "ConfigError",
+    "CosiloError",
+    "DataError",
     "DoFedSPP",
+    "Estimator",
+    "Event",
     "FedAdp",
     "FedAvg",
     "FedBE",
@@ -42,14 +76,34 @@ __all__ = [
     "FedMD",
     "FedProx",
     "Federation",
+    "Fields",
+    "Findings",
     "Institution",
+    "Learner",
+    "LearnerError",
+    "Link",
     "Local",
+    "LocalEngine",
+    "MembersError",
+    "Message",
+    "Method",
+    "Network",
+    "Observer",
     "PersonalisedFedAvg",
+    "Refused",
+    "Replies",
     "Run",
+    "RunError",
+    "Shared",
     "Silo",
+    "Silos",
+    "Stage",
+    "State",
     "Target",
     "Task",
     "Tempo",
+    "Training",
+    "step",
 ]
 
 if not TYPE_CHECKING:
@@ -59,12 +113,41 @@ if not TYPE_CHECKING:
         __name__,
         {
             **dict.fromkeys(__all__, "methods"),
-            "Federation": "federation.federation",
+            "Silos": "coordination.coordinator",
             "Institution": "coordination.institution",
+            "LocalEngine": "engines.local.engine",
+            "BadMessage": "errors",
+            "ConfigError": "errors",
+            "CosiloError": "errors",
+            "DataError": "errors",
+            "LearnerError": "errors",
+            "MembersError": "errors",
+            "Refused": "errors",
+            "RunError": "errors",
+            "Federation": "federation.federation",
+            "Learner": "learners.base",
+            "Estimator": "learners.estimator",
+            "Network": "learners.network",
+            "Training": "learners.training",
+            "Method": "methods.base",
+            "Event": "protocol.events",
+            "Observer": "protocol.events",
+            "Findings": "protocol.findings",
+            "Fields": "protocol.message",
+            "Message": "protocol.message",
+            "Shared": "protocol.message",
+            "State": "protocol.message",
+            "FEDERATED": "protocol.stage",
+            "LOCAL": "protocol.stage",
+            "Stage": "protocol.stage",
+            "step": "protocol.step",
+            "Task": "protocol.task",
+            "Replies": "runs.journal",
             "Run": "runs.run",
             "Silo": "silo.silo",
             "Target": "silo.target",
-            "Task": "protocol.task",
+            "Clock": "simulated_time.clock",
+            "Link": "simulated_time.clock",
         },
     )
 

@@ -24,7 +24,7 @@ from cosilo.coordination.coordinator import Silos
 from cosilo.methods.rounds import Rounds, averaged
 from cosilo.protocol.message import Message, Shared, State
 from cosilo.protocol.stage import Stage
-from cosilo.protocol.step import step, total
+from cosilo.protocol.step import step
 from cosilo.runs.journal import Replies
 from cosilo.silo.silo import Silo
 
@@ -55,7 +55,7 @@ class Averaging(Rounds):
     @step(
         weights=Shared("weights", "weights of its network after training in the round", merge=averaged),
         size=Shared(
-            "size", "how many training instances it has: the weight of its network in the mean", merge=total
+            "size", "how many training instances it has: the weight of its network in the mean", merge=sum
         ),
     )
     def train(self, silo: Silo, weights: Weights, round: int, epochs: int | None = None) -> Message:

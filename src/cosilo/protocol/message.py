@@ -34,7 +34,7 @@ KINDS = {
 
 
 #: How an institution makes one value of those that its members sent.
-Merge: TypeAlias = Callable[[Sequence[Value]], Value]
+Merge: TypeAlias = Callable[[Sequence[Any]], Value]
 
 
 @dataclass(frozen=True)

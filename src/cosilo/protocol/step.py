@@ -74,16 +74,6 @@ def step(
     return mark
 
 
-def total(values: Sequence[Value]) -> Value:
-    """Merge counts: their sum.
-
-    >>> total([2, 3])
-    5
-    """
-    counts = [value for value in values if isinstance(value, int)]
-    return sum(counts)
-
-
 def first(values: Sequence[Value]) -> Value:
     """Merge what is the same at all members: take the first one's."""
     return values[0]
