@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, Silo
@@ -112,6 +113,20 @@ def test_two_rounds_with_a_smaller_learning_rate_by_hand(tmp_path):
     together = (A[0] + B[0], A[1] + B[1])
     w = 0.5 - 0.1 * gradient(0.5, *together)
     assert final(run) == pytest.approx(w - 0.05 * gradient(w, *together), abs=1e-6)
+
+
+def test_learning_rates_by_round():
+    def rates(**settings):
+        method = FedAvg(**settings)
+        return [method.rate(round) for round in range(1, 6)]
+
+    assert rates() == [1, 1, 1, 1, 1]
+    assert rates(decay=0.5) == [1, 0.5, 0.25, 0.125, 0.0625]
+    assert rates(decay=0.5, decay_after=[2, 3]) == [1, 1, 0.5, 0.25, 0.25]
+    assert rates(decay=0.5, decay_after=[4, 1]) == [1, 0.5, 0.5, 0.5, 0.25]
+    assert rates(decay=0.5, decay_after=[]) == [1, 1, 1, 1, 1]
+    with pytest.raises(ValidationError, match="decay_after"):
+        FedAvg(decay_after=[0])
 
 
 def test_the_gradient_of_fedprox_is_mu_times_the_distance(tmp_path):

@@ -221,6 +221,20 @@ def test_schedules():
     assert FML(alpha=[0.3, 0.9], rounds=1).now("alpha", 1) == 0.3
 
 
+def test_the_learning_rate_steps_down_after_each_third_of_the_rounds(tmp_path):
+    """As in the authors' code: six rounds, × 0.1 after the second and the fourth."""
+    method = FML(rounds=6, beta=1.0, decay=0.1, decay_after=[2, 4])
+    x, y = np.array(A[0]), np.array(A[1])
+    silos = [
+        Silo(name, x[:, None], y, Network(OneWeight, STEP), test=None, shares=SHARED) for name in ("a", "b")
+    ]
+    w = 0.5
+    for rate in (0.1, 0.1, 0.01, 0.01, 0.001, 0.001):
+        w -= rate * np.mean((sigmoid(w * x) - y) * x)
+    run = Federation(silos, method=method).run(tmp_path / "run")
+    assert final(run)["w"][0] == pytest.approx(w, abs=1e-6)
+
+
 # ---------------------------------------------------------------------- crashes
 
 

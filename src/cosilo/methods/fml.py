@@ -18,6 +18,8 @@ Deviations from the paper:
 - The KL terms are averaged over the batch and not over classes, and are not multiplied by T².
 - α and β may change over the rounds: § 6 recommends it without a formula; here the way between the numbers
   of a list is straight.
+- The authors' code multiplies the learning rate by 0.1 after each third of the rounds; the paper does not say
+  so. Here that is `decay = 0.1` and, for 200 rounds, `decay_after = [67, 133]`; unless set it stays as it is.
 - The global network is judged on all silos' test data together, each silo sharing a number.
 """
 

@@ -42,8 +42,9 @@ class Rounds(Method):
     local_rounds: Annotated[int, Field(ge=1)] = 1
     #: The share of the silos that takes part in a round, drawn anew each time; at least one does.
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    #: The learning rate of round t is that of the silo's training × decay^(t − 1).
+    #: The learning rate of the silo's training is × decay after every round, or after these rounds only.
     decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    decay_after: list[Annotated[int, Field(ge=1)]] | None = None
     #: Whether silos first train alone, for as many epochs: what the federation is compared with.
     local: bool = True
     #: Models are judged after every so many rounds, and after the last.
@@ -161,4 +162,5 @@ class Rounds(Method):
 
     def rate(self, round: int) -> float:
         """What the learning rate is multiplied with in a round."""
-        return float(self.decay ** (round - 1))
+        past = round - 1 if self.decay_after is None else sum(round > last for last in self.decay_after)
+        return float(self.decay**past)

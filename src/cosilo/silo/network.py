@@ -91,7 +91,8 @@ class NetworkView:
     @property
     def training(self) -> "Training":
         """How the silo's owner wants it to be trained."""
-        training: Training = self._learner.training
+        learner: Any = self._silo.learner
+        training: Training = learner.training
         return training
 
     def weights(self) -> dict[str, NDArray[Any]]:
