@@ -27,7 +27,7 @@ VALUES = {
     "simulation": {
         "dataset": "fashion_mnist",
         "split": {"use": "superclasses", "silos": 8, "classes": [4, 6], "per_class": 10},
-        "learners": [{"use": "mlp", "hidden": [64], "recipe": RECIPE}],
+        "learners": [{"use": "mlp", "hidden": [64], "training": RECIPE}],
         "shares": ["labels", "weights", "size", "logits", "similarity", "metrics"],
     },
     "pool": {"rest": True, "size": 1000, "labelled": True},

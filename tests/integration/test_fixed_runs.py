@@ -95,6 +95,15 @@ RUNS: dict[str, dict[str, Any]] = {
         "method": {"use": "fedprox", "rounds": 2, "mu": 0.1, "local": False},
         "simulation": digits(OVERLAP, [STEPS]),
     },
+    "fednova": {
+        "method": {"use": "fednova", "rounds": 3, "epochs": 2, "decay": 0.5, "decay_after": [2]},
+        "simulation": digits({"use": "dirichlet", "silos": 4, "concentration": 0.5}, [MLP, PLAIN]),
+    },
+    "scaffold": {
+        "method": {"use": "scaffold", "rounds": 3, "fraction": 0.7, "server_lr": 0.8},
+        "simulation": digits(OVERLAP, [MLP, PLAIN]),
+        "workers": 2,
+    },
     "personalised_fedavg": {
         "method": {"use": "personalised_fedavg", "rounds": 2, "tuning_epochs": 1},
         "simulation": digits(OVERLAP, [ADAM]),

@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from cosilo.methods.fedbe import FedBE
     from cosilo.methods.fedfomo import FedFomo
     from cosilo.methods.fedmd import FedMD
+    from cosilo.methods.fednova import FedNova
     from cosilo.methods.fedprox import FedProx
     from cosilo.methods.fml import FML
     from cosilo.methods.local import Local
     from cosilo.methods.personalised_fedavg import PersonalisedFedAvg
+    from cosilo.methods.scaffold import SCAFFOLD
     from cosilo.methods.tempo import Tempo
     from cosilo.protocol.step import step
 
 __all__ = [
     "FML",
     "METHODS",
+    "SCAFFOLD",
     "CoFED",
     "DoFedSPP",
     "FedAdp",
@@ -31,6 +34,7 @@ __all__ = [
     "FedBE",
     "FedFomo",
     "FedMD",
+    "FedNova",
     "FedProx",
     "Local",
     "Method",
@@ -49,9 +53,11 @@ _FILES = {
     "FedBE": "fedbe",
     "FedFomo": "fedfomo",
     "FedMD": "fedmd",
+    "FedNova": "fednova",
     "FedProx": "fedprox",
     "Local": "local",
     "PersonalisedFedAvg": "personalised_fedavg",
+    "SCAFFOLD": "scaffold",
     "Tempo": "tempo",
 }
 _look_up = names_from(__name__, {**_FILES, "Method": "base", "step": "base"})
