@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RunError,
     )
     from cosilo.federation.federation import Federation
+    from cosilo.federation.run import Run
     from cosilo.learners.base import Learner
     from cosilo.learners.estimator import Estimator
     from cosilo.learners.network import Network
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from cosilo.protocol.step import step
     from cosilo.protocol.task import Task
     from cosilo.runs.journal import Replies
-    from cosilo.runs.run import Run
     from cosilo.silo.silo import Silo
     from cosilo.silo.target import Target
     from cosilo.simulated_time.clock import Clock, Link
@@ -147,7 +147,7 @@ if not TYPE_CHECKING:
             "step": "protocol.step",
             "Task": "protocol.task",
             "Replies": "runs.journal",
-            "Run": "runs.run",
+            "Run": "federation.run",
             "Silo": "silo.silo",
             "Target": "silo.target",
             "Clock": "simulated_time.clock",

@@ -39,31 +39,54 @@ class TooFew(RunError):
 
 
 class Silos:
-    """All silos, as a method sees them: names, tasks, and something to ask.
+    """All silos, as a method's `coordinate` sees them: names, tasks, and something to ask.
 
     Every completed ask is journalled. When a run is resumed the method starts from the top and asks again:
-    journalled asks answer from disk, the first unfinished one goes out.
+    journalled asks answer from disk, the first unfinished one goes out. Methods are handed one; its
+    parameters are for whoever conducts a run.
 
     Parameters
     ----------
-    names
+    names : iterable of str
         The silos.
-    procedure
+    procedure : Procedure
         What is known of the method: its steps, and what it needs.
-    carrier
+    carrier : Carrier
         What takes asks to the silos.
-    journal
+    journal : Journal
         Where completed asks are kept.
-    observers
+    observers : sequence of Observer, default ()
         Are told what happens.
-    seed
+    seed : int, default 0
         Of the coordinator's own source of chance.
-    quorum
+    quorum : float, default 0.5
         The fraction of the silos asked that has to answer a step.
-    timeout
+    timeout : float, default None
         The seconds that a silo has for a step; None: as long as it takes.
-    within
+    within : str, default None
         The institution whose members they are; None at the server.
+
+    Attributes
+    ----------
+    names : list of str
+        The silos.
+    tasks : dict of Task
+        The task of each, by name.
+    vocabulary : Task
+        The union of all tasks.
+    rng : numpy.random.Generator
+        The coordinator's own source of chance: a method that draws from it can be replayed.
+    pool_size : int
+        How many instances the pool has.
+    marked : Fields or None
+        The state of the last `mark`, if the run has one.
+
+    Examples
+    --------
+    >>> def coordinate(method, silos: Silos) -> None:
+    ...     trained = silos.ask("train")
+    ...     sizes = silos.ask("count", to=trained)
+    ...     print(sum(reply.integer("size") for reply in sizes.values()))
     """
 
     def __init__(
@@ -170,20 +193,45 @@ class Silos:
 
         Parameters
         ----------
-        step
+        step : str
             The name of the step.
-        message
-            What all of them are sent.
-        each
+        message : Message, default None
+            What all of them are sent; None: nothing.
+        each : callable, default None
             Instead of `message`: what a silo is sent, by name.
-        to
+        to : iterable of str, default None
             Who is asked; None: all.
-        valid
+        valid : callable, default None
             A further check, `valid(name, reply)`, that raises BadMessage.
-        quorum
+        quorum : float, default None
             The fraction of those asked that has to answer; None: that of the run.
-        timeout
+        timeout : float, default None
             The seconds each of them has; None: those of the run.
+
+        Returns
+        -------
+        Replies
+            What they replied, by silo: `Fields` that are read by type.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from cosilo import Federation, Method, Shared, Silo, step
+        >>> class Census(Method):
+        ...     name = "census"
+        ...
+        ...     def coordinate(self, silos):
+        ...         replies = silos.ask("count", {"factor": 10}, to=["a"])
+        ...         print({name: reply.integer("size") for name, reply in replies.items()})
+        ...
+        ...     @step(size=Shared("size", "ten times the training instances"))
+        ...     def count(self, silo, factor):
+        ...         return {"size": factor * silo.size}
+        >>> X, y = np.eye(8), list("abababab")
+        >>> silos = [Silo(name, X, y, GaussianNB(), test=None, shares=["size"]) for name in ("a", "b")]
+        >>> run = Federation(silos, method=Census()).run(mkdtemp())
+        {'a': 80}
         """
         wanted = set(self.names if to is None else to)
         names = [name for name in self.names if name in wanted]

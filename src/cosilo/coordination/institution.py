@@ -25,8 +25,21 @@ class Institution(Participant):
     """A silo with members: it has no data and no learner, and does a step by asking them.
 
     What a member shows the institution is the member's policy; what the institution shows the coordinator is
-    its own (`shares`). `quorum` is the fraction of the members asked that has to answer.
+    its own.
 
+    Parameters
+    ----------
+    name : str
+        What it is called everywhere: letters, digits, '.', '_' and '-'.
+    members : iterable of Silo
+        The silos whose coordinator it is.
+    shares : iterable of str, default ("labels", "metrics")
+        The policy: the kinds of fields that may leave it.
+    quorum : float, default 0.5
+        The fraction of the members asked that has to answer a step.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> wards = [Silo(name, np.eye(8), list("abababab"), DecisionTreeClassifier()) for name in ("one", "two")]

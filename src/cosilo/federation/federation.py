@@ -17,13 +17,14 @@ from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, CosiloError, DataError
 from cosilo.federation.engines import engine_named
 from cosilo.federation.progress_bar import ProgressBar
+from cosilo.federation.run import Run
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.events import Observer
 from cosilo.protocol.participant import different_names, quorum_in_range
 from cosilo.protocol.task import Task
-from cosilo.runs.run import Run, begin, locked, new_folder_name
+from cosilo.runs.run import begin, locked, new_folder_name
 from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
 from cosilo.silo.target_labels import aims
@@ -38,28 +39,27 @@ class Federation:
     ----------
     silos : iterable of Silo or Institution
         Who takes part. They are copied: a federation leaves yours untrained.
-    pool : array, DataFrame or list of str, optional
+    pool : array, DataFrame or list of str, default None
         The public instances, the same for all; methods that need none ignore it.
     method : Method, default CoFED()
         What is followed.
-    pool_labels : array of class names, optional
+    pool_labels : array of labels, default None
         The classes of the pool's instances, for methods that learn from these.
     seed : int, default 0
         All chance is made of it.
     quorum : float, default 0.5
         The fraction of the silos asked that has to answer a step.
-    timeout : float, optional
+    timeout : float, default None
         The seconds that a silo has for a step; none: as long as it takes.
     engine : Engine or str, default "local"
         Where the silos are: `LocalEngine(workers=2)` of your own making, or the name of one.
-    clock : Clock, optional
+    clock : Clock, default None
         With one the report tells what the run would have taken in simulated time.
-    recipe : mapping, optional
+    recipe : mapping, default None
         The recipe that the silos come from, as `cosilo.config.build` hands it over.
 
     Examples
     --------
-
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.naive_bayes import GaussianNB
@@ -212,10 +212,26 @@ class Federation:
 
         Parameters
         ----------
-        folder
+        folder : str or Path, default None
             The run directory; None: a new one in `runs/`.
-        observers
+        observers : iterable of Observer, default None
             Are told what happens, besides the run's own event log; None: a progress bar, on a terminal.
+
+        Returns
+        -------
+        Run
+            Scores, findings and logs, and the silos with what they have learnt.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from cosilo import Local
+        >>> silo = Silo("clinic", np.eye(20), ["well", "ill"] * 10, GaussianNB())
+        >>> asked = []
+        >>> run = Federation([silo], method=Local()).run(tempfile.mkdtemp(), observers=[asked.append])
+        >>> [str(event.facts["step"]) for event in asked if event.what == "ask"]
+        ['hello', 'train', 'evaluate']
         """
         path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
         self.engine.ready(from_recipe=self._recipe is not None)

@@ -27,10 +27,17 @@ class MissingExtra(LearnerError, ImportError):
 
 @runtime_checkable
 class Learner(Protocol):
-    """A classifier that a silo can train, question, save and load.
+    """A classifier that a silo can train, question, save and load: what an adapter has to have.
 
-    Labels are codes 0 … k−1 into the silo's task. Two adapters implement this: `Estimator` for anything
-    with `fit` and `predict`, `Network` for torch modules.
+    Labels are codes 0 … k−1 into the silo's task. Two adapters implement this: `Estimator` for anything with
+    `fit` and `predict`, `Network` for torch modules.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from cosilo import Estimator
+    >>> isinstance(Estimator(GaussianNB()), Learner), isinstance(GaussianNB(), Learner)
+    (True, False)
     """
 
     #: Whether update training may go on from the weights of the last training.

@@ -28,9 +28,17 @@ from cosilo.learners.base import (
 class Estimator:
     """A scikit-learn estimator or pipeline, or any other object with `fit` and `predict`, as a learner.
 
-    The object is a template that is never fitted itself. It always sees the codes 0 … m−1 of the classes
-    present in its training data, even where the task has more.
+    It always sees the codes 0 … m−1 of the classes present in its training data, even where the task has
+    more.
 
+    Parameters
+    ----------
+    model : object
+        A template that is never fitted itself: each training is that of a copy. With `save(folder)` and
+        `load(folder)` it keeps itself; without, what it has learnt is written by skops.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> learner = Estimator(DecisionTreeClassifier())
     >>> learner.fit(np.array([[0.0], [1.0]]), np.array([0, 2]), n_classes=3, seed=1)

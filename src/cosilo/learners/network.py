@@ -42,16 +42,25 @@ Builder: TypeAlias = Callable[[tuple[int, ...], int], nn.Module]
 class Network:
     """A torch module as a learner.
 
-    `module` is an `nn.Module` whose weights are where every cold training starts, or a builder
-    `(input_shape, n_classes) -> nn.Module` that is called with the seed set. Update training follows
-    `update`; without one, `training` with batches of 1000 and class-weighted loss.
-
-    With `tokens`, the size of a vocabulary, instances are texts; the module gets ids of their words
-    (`zoo.hash_tokens`).
-
     Images are (n, height, width) or (n, height, width, channels) and reach the module with channels first;
     bytes (uint8) are scaled to [−1, 1], everything else becomes float32 as it is.
 
+    Parameters
+    ----------
+    module : nn.Module or callable
+        A module whose weights are where every cold training starts, or a builder
+        `(input_shape, n_classes) -> nn.Module` that is called with the seed set.
+    training : Training, default Training()
+        How it is trained.
+    update : Training, default None
+        How it is trained on what other silos taught; None: as `training`, with batches of 1000 and a
+        class-weighted loss.
+    tokens : int, default None
+        The size of a vocabulary: instances are then texts, and the module gets ids of their words
+        (`zoo.hash_tokens`).
+
+    Examples
+    --------
     >>> net = Network(lambda shape, k: nn.Linear(shape[0], k), Training(lr=0.1))
     >>> net.fit(np.array([[-1.0], [1.0]]), np.array([0, 1]), n_classes=2, seed=1)
     >>> net.predict(np.array([[-2.0], [2.0]]))

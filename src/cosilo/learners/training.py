@@ -9,6 +9,35 @@ from pydantic import BaseModel, ConfigDict, Field
 class Training(BaseModel):
     """How a network is trained.
 
+    Parameters
+    ----------
+    optimiser : {"adam", "adamw", "sgd"}, default "adam"
+        What makes steps of gradients.
+    lr : float, default 1e-3
+        The learning rate of the first epoch.
+    momentum : float in [0, 1), default 0.9
+        That of sgd.
+    weight_decay : float, default 0.0
+        How much weights shrink by themselves.
+    schedule : {"constant", "exponential", "cosine", "step"}, default "exponential"
+        What happens to the learning rate: nothing; × decay after every epoch; half a cosine down to 0 over
+        all epochs; × decay after each third of the epochs.
+    decay : float in (0, 1], default 0.99
+        What the schedule multiplies with.
+    epochs : int, default 20
+        How often all instances are seen.
+    batch : int, default 50
+        Instances in a batch; never more than there are.
+    patience : int, default None
+        Stop after so many epochs without a smaller validation loss, and go back to the best weights; None:
+        never.
+    balanced : bool, default False
+        Whether each sample is weighed by 1/count of its class, scaled to mean 1.
+    device : {"auto", "cpu", "cuda", "mps"}, default "auto"
+        Where; auto: on a GPU if there is one.
+
+    Examples
+    --------
     >>> Training(lr=0.1, decay=0.5).rate(2)
     0.025
     """
@@ -17,19 +46,13 @@ class Training(BaseModel):
 
     optimiser: Literal["adam", "adamw", "sgd"] = "adam"
     lr: Annotated[float, Field(gt=0)] = 1e-3
-    #: Used by sgd.
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    #: What happens to the learning rate: nothing; × decay after every epoch; half a cosine down to 0 over
-    #: all epochs; × decay after each third of the epochs.
     schedule: Literal["constant", "exponential", "cosine", "step"] = "exponential"
     decay: Annotated[float, Field(gt=0, le=1)] = 0.99
     epochs: Annotated[int, Field(ge=1)] = 20
-    #: Never larger than the set.
     batch: Annotated[int, Field(ge=1)] = 50
-    #: Stop after so many epochs without a smaller validation loss and go back to the best weights.
     patience: Annotated[int | None, Field(ge=1)] = None
-    #: Weigh each sample by 1/count of its class, scaled to mean 1.
     balanced: bool = False
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 

@@ -23,7 +23,22 @@ from cosilo.silo.target_labels import aims
 class Method(BaseModel):
     """A federated method: its fields are its parameters, frozen and checked.
 
-    A subclass sets `name` and writes `coordinate` and its steps; see `cosilo.methods.local` for the smallest.
+    A subclass sets `name` and writes `coordinate` and its steps; CONTRIBUTING.md has all about that.
+
+    Examples
+    --------
+    >>> from cosilo import LOCAL
+    >>> class Alone(Method):
+    ...     name: ClassVar[str] = "alone"
+    ...
+    ...     def coordinate(self, silos: Silos) -> None:
+    ...         silos.evaluate(LOCAL, to=silos.ask("train"))
+    ...
+    ...     @step()
+    ...     def train(self, silo: Silo) -> None:
+    ...         silo.fit(LOCAL)
+    >>> sorted(Alone().steps())
+    ['evaluate', 'hello', 'train', 'wants']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

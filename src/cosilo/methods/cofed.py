@@ -62,8 +62,28 @@ class Votes(Findings):
 
 
 class CoFED(Method):
-    """Federated co-training over a public pool; only labels travel.
+    """Federated co-training: silos label a public pool, vote, and learn what was elected; only labels travel.
 
+    Parameters
+    ----------
+    alpha : float in [0, 1], default 0.3
+        An instance enters class c if more than this share of the silos that have c says so (eq. 18).
+    margin : float in [0, 1), default 0.0
+        A silo abstains unless its most likely class leads the second by more than this probability.
+    weights : {"equal", "size", "accuracy"} or dict of float, default "equal"
+        What a vote weighs (§ 4.6): the same, by training size, by validation accuracy, or given by silo.
+    update_from : {"auto", "local", "scratch"}, default "auto"
+        Update training goes on from the local model, or starts from scratch; auto: as the learner prefers.
+    class_weights : {"auto", "equal", "own", "none"}, default "auto"
+        How much each class counts in update training: all the same, as in the silo's own data, as elected, or
+        (auto) the same for networks and as in its own data for whatever takes sample weights.
+    selection : {"validation", "test"}, default "validation"
+        What a network's early stopping looks at; test is no honest result, the report warns of it.
+    rounds : int, default 1
+        How often to label, vote and update; one is the paper's, more saturate.
+
+    Examples
+    --------
     >>> CoFED(alpha=0.3).needs()
     {'labels': "step 'label', field 'votes'"}
     """
@@ -71,20 +91,12 @@ class CoFED(Method):
     name: ClassVar[str] = "cofed"
     needs_pool: ClassVar[bool] = True
 
-    #: An instance enters class c if more than this share of the silos that have c says so (eq. 18).
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.3
-    #: A silo abstains unless its most likely class leads the second by more than this probability.
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    #: What a vote weighs (§ 4.6): the same, by training size, by validation accuracy, or given by name.
     weights: Literal["equal", "size", "accuracy"] | dict[str, Annotated[float, Field(ge=0)]] = "equal"
-    #: Update training goes on from the local model, or starts from scratch; auto: as the learner prefers.
     update_from: Literal["auto", "local", "scratch"] = "auto"
-    #: How much each class counts in update training: all the same, as in the silo's own data, as elected,
-    #: or (auto) the same for networks and as in its own data for whatever takes sample weights.
     class_weights: Literal["auto", "equal", "own", "none"] = "auto"
-    #: What a network's early stopping looks at; "test" is no honest result, the report warns of it.
     selection: Literal["validation", "test"] = "validation"
-    #: How often to label, vote and update; one is the paper's, more saturate.
     rounds: Annotated[int, Field(ge=1)] = 1
 
     def coordinate(self, silos: Silos) -> None:

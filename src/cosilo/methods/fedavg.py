@@ -33,12 +33,31 @@ if TYPE_CHECKING:
 
 
 class Averaging(Rounds):
-    """Train by the training, take the mean; a subclass says for how many epochs."""
+    """Train by the training, take the mean; a subclass says for how many epochs.
+
+    Parameters
+    ----------
+    rounds : int, default 10
+        How often silos train and their networks are merged.
+    local_rounds : int, default 1
+        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
+    fraction : float in (0, 1], default 1.0
+        The share of the silos that takes part in a round, drawn anew each time; at least one does.
+    decay : float in (0, 1], default 1.0
+        What the learning rate of the silo's training is multiplied with after every round.
+    decay_after : list of int, default None
+        The rounds after which that happens; None: all.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs: what the federation is compared with.
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
+    weighting : {"size", "equal"}, default "size"
+        What a silo's network weighs in the mean: its number of training instances, or the same.
+    """
 
     #: Whether silos keep what they trained: if not, the next step has to bring weights.
     keeps_models: ClassVar[bool] = False
 
-    #: What a silo's model weighs in the average.
     weighting: Literal["size", "equal"] = "size"
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
@@ -82,15 +101,37 @@ class Averaging(Rounds):
 
 
 class FedAvg(Averaging):
-    """Federated averaging.
+    """Federated averaging: silos train copies of one network, the coordinator takes their mean.
 
+    Parameters
+    ----------
+    epochs : int, default 1
+        Epochs of each silo in a round.
+    rounds : int, default 10
+        How often silos train and their networks are merged.
+    local_rounds : int, default 1
+        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
+    fraction : float in (0, 1], default 1.0
+        The share of the silos that takes part in a round, drawn anew each time; at least one does.
+    decay : float in (0, 1], default 1.0
+        What the learning rate of the silo's training is multiplied with after every round.
+    decay_after : list of int, default None
+        The rounds after which that happens; None: all.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs: what the federation is compared with.
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
+    weighting : {"size", "equal"}, default "size"
+        What a silo's network weighs in the mean: its number of training instances, or the same.
+
+    Examples
+    --------
     >>> FedAvg(rounds=5, fraction=0.5).needs()["weights"]
     "step 'train', field 'weights'"
     """
 
     name: ClassVar[str] = "fedavg"
 
-    #: Epochs of each silo in a round.
     epochs: Annotated[int, Field(ge=1)] = 1
 
     @property

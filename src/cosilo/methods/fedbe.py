@@ -41,8 +41,52 @@ Positive = Annotated[float, Field(gt=0)]
 
 
 class FedBE(FedAvg):
-    """Federated Bayesian ensembles.
+    """Federated Bayesian ensembles: the mean of FedAvg learns from models drawn around the silos' models.
 
+    Parameters
+    ----------
+    samples : int, default 10
+        How many models are drawn in a round.
+    draw : {"weights", "updates", "dirichlet"}, default "updates"
+        From which distribution: a Gaussian fitted to the weights, or to normalised updates; or random
+        mixtures of the silos' models.
+    scale : float, default 0.1
+        What the Gaussian's standard deviation is multiplied with.
+    least_variance : float, default 1e-5
+        The least variance that the Gaussian has.
+    temperature : float, default 0.5
+        Probabilities are raised to 1/temperature: below 1 makes them sharper.
+    distil_epochs : int, default 20
+        Epochs on the pool, towards the ensemble's scores.
+    distil_batch : int, default 128
+        Pool instances in a batch of these.
+    distil_lr : float, default 1e-3
+        The learning rate of these.
+    average_from : int, default 500
+        From which step on the student enters the mean that it ends as.
+    average_every : int, default 25
+        How often it does, in steps.
+    epochs : int, default 1
+        Epochs of each silo in a round.
+    rounds : int, default 10
+        How often silos train and their networks are merged.
+    local_rounds : int, default 1
+        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
+    fraction : float in (0, 1], default 1.0
+        The share of the silos that takes part in a round, drawn anew each time; at least one does.
+    decay : float in (0, 1], default 1.0
+        What the learning rate of the silo's training is multiplied with after every round.
+    decay_after : list of int, default None
+        The rounds after which that happens; None: all.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs: what the federation is compared with.
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
+    weighting : {"size", "equal"}, default "size"
+        What a silo's network weighs in the mean: its number of training instances, or the same.
+
+    Examples
+    --------
     >>> sorted(FedBE().needs())
     ['logits', 'size', 'weights']
     """
@@ -52,20 +96,14 @@ class FedBE(FedAvg):
     #: A silo's own model is asked about the pool.
     keeps_models: ClassVar[bool] = True
 
-    #: How many models are drawn in a round.
     samples: Annotated[int, Field(ge=0)] = 10
-    #: Around which distribution: a Gaussian fitted to the weights, or to normalised updates; or random
-    #: mixtures of the silos' models.
     draw: Literal["weights", "updates", "dirichlet"] = "updates"
-    #: What the Gaussian's standard deviation is multiplied with, and the least variance it has.
     scale: Positive = 0.1
     least_variance: Positive = 1e-5
-    #: Probabilities are raised to 1/temperature: below 1 makes them sharper.
     temperature: Positive = 0.5
     distil_epochs: Count = 20
     distil_batch: Count = 128
     distil_lr: Positive = 1e-3
-    #: From which step on, and how often, the student enters the mean that it ends as.
     average_from: Count = 500
     average_every: Count = 25
 

@@ -54,8 +54,27 @@ class Affinity(Findings):
 
 
 class FedFomo(Method):
-    """Personalised federated learning by first-order model optimisation.
+    """Personalised learning by first-order model optimisation: each silo mixes the models that help it.
 
+    Parameters
+    ----------
+    rounds : int, default 20
+        How often silos train, upload, and mix what they get.
+    epochs : int, default 5
+        Epochs of each silo in a round.
+    models : int, default 4
+        How many models of others a silo gets in a round.
+    epsilon : float in [0, 1], default 0.3
+        How likely it is, in the first round, that they are drawn at random and not by what helped before.
+    epsilon_decay : float in [0, 1], default 0.05
+        What ε loses each round.
+    decay : float in (0, 1], default 0.99
+        The learning rate of round t is that of the silo's training × decay^(t − 1).
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
+
+    Examples
+    --------
     >>> sorted(FedFomo(rounds=5).needs())
     ['similarity', 'weights']
     """
@@ -64,17 +83,11 @@ class FedFomo(Method):
     needs_network: ClassVar[bool] = True
 
     rounds: Count = 20
-    #: Epochs of each silo in a round.
     epochs: Count = 5
-    #: How many models of others a silo gets in a round.
     models: Count = 4
-    #: How likely it is, in the first round, that they are drawn at random and not by what helped before.
     epsilon: Annotated[float, Field(ge=0, le=1)] = 0.3
-    #: What ε loses each round.
     epsilon_decay: Annotated[float, Field(ge=0, le=1)] = 0.05
-    #: The learning rate of round t is that of the silo's training × decay^(t − 1).
     decay: Annotated[float, Field(gt=0, le=1)] = 0.99
-    #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Count = 1
 
     def coordinate(self, silos: Silos) -> None:

@@ -54,8 +54,41 @@ _HELD = 0.1
 
 
 class FedMD(Method):
-    """Federated distillation over a labelled pool; only scores travel.
+    """Federated distillation over a labelled pool: networks of any architecture, of which only scores travel.
 
+    Parameters
+    ----------
+    rounds : int, default 20
+        How often silos score the pool and learn from the mean of their scores.
+    subset : int, default 5000
+        How many pool instances are scored in a round, drawn anew each time; all if there are fewer.
+    public_epochs : int, default 20
+        Training on the pool, before the first round: at most so many epochs of Adam.
+    public_batch : int, default 128
+        Pool instances in a batch of these.
+    public_lr : float, default 1e-3
+        The learning rate of these.
+    public_patience : int or None, default 3
+        They end after so many epochs without a smaller loss on the tenth held out; None: they never do.
+    private_epochs : int, default 25
+        Training on private data, before the first round: at most so many epochs.
+    private_batch : int, default 32
+        Instances in a batch of these.
+    private_patience : int or None, default 10
+        They end after so many epochs without a smaller loss on validation data; None: they never do.
+    digest_epochs : int, default 1
+        Epochs towards the mean of the scores, in each round.
+    digest_batch : int, default 256
+        Pool instances in a batch of these.
+    revisit_epochs : int, default 4
+        Epochs on private data, in each round.
+    revisit_batch : int, default 5
+        Instances in a batch of these.
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
+
+    Examples
+    --------
     >>> FedMD(rounds=5).needs()
     {'logits': "step 'score', field 'logits'"}
     """
@@ -66,26 +99,18 @@ class FedMD(Method):
     needs_network: ClassVar[bool] = True
 
     rounds: Count = 20
-    #: How many pool instances are scored in a round, drawn anew each time; all if there are fewer.
     subset: Count = 5000
-    #: Training on the pool, before the first round: at most so many epochs of Adam.
     public_epochs: Count = 20
     public_batch: Count = 128
     public_lr: Annotated[float, Field(gt=0)] = 1e-3
-    #: It stops after so many epochs without a smaller loss on the tenth held out; none: it never does.
     public_patience: Count | None = 3
-    #: Training on private data, before the first round: at most so many epochs.
     private_epochs: Count = 25
     private_batch: Count = 32
-    #: It stops after so many epochs without a smaller loss on validation data; none: it never does.
     private_patience: Count | None = 10
-    #: Training towards the mean of the scores, in each round.
     digest_epochs: Count = 1
     digest_batch: Count = 256
-    #: Training on private data, in each round.
     revisit_epochs: Count = 4
     revisit_batch: Count = 5
-    #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Count = 1
 
     def coordinate(self, silos: Silos) -> None:

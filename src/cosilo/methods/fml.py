@@ -52,24 +52,52 @@ Schedule = Share | Annotated[list[Share], Field(min_length=2)]
 
 
 class FML(Rounds):
-    """Federated mutual learning.
+    """Federated mutual learning: a network of one's own beside a shared one, and the two teach each other.
 
+    Parameters
+    ----------
+    epochs : int, default 1
+        Epochs of each silo in a round.
+    alpha : float or list of float, default 0.5
+        What the labels weigh in the personalised network's loss; the rest is the word of the meme, the silo's
+        copy of the shared network. A list is gone through from the first round to the last.
+    beta : float or list of float, default 0.5
+        What the labels weigh in the meme's loss; the rest is the personalised network's word.
+    temperature : float, default 1.0
+        What outputs are divided by before the two are compared.
+    meme : str, default None
+        The shared network's architecture: mlp, lenet5, cnn1, cnn2, cnn, resnet18 or text; None: that of the
+        silos' own learners.
+    share : {"whole", "body"}, default "whole"
+        What is shared of it: all, or the body, so that tasks may differ.
+    rounds : int, default 10
+        How often silos train and their networks are merged.
+    local_rounds : int, default 1
+        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
+    fraction : float in (0, 1], default 1.0
+        The share of the silos that takes part in a round, drawn anew each time; at least one does.
+    decay : float in (0, 1], default 1.0
+        What the learning rate of the silo's training is multiplied with after every round.
+    decay_after : list of int, default None
+        The rounds after which that happens; None: all.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs: what the federation is compared with.
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
+
+    Examples
+    --------
     >>> FML(alpha=[0.9, 0.5], rounds=3).now("alpha", round=2)
     0.7
     """
 
     name: ClassVar[str] = "fml"
 
-    #: Epochs of each silo in a round.
     epochs: Annotated[int, Field(ge=1)] = 1
-    #: What the labels weigh in the personalised network's loss; the rest is the meme's word.
     alpha: Schedule = 0.5
-    #: What the labels weigh in the meme's loss; the rest is the personalised network's word.
     beta: Schedule = 0.5
     temperature: Annotated[float, Field(gt=0)] = 1.0
-    #: The global network's architecture; none: that of the silos' own learners.
     meme: Literal["mlp", "lenet5", "cnn1", "cnn2", "cnn", "resnet18", "text"] | None = None
-    #: What is shared of it: all, or the body, so that tasks may differ.
     share: Literal["whole", "body"] = "whole"
 
     def now(self, parameter: Literal["alpha", "beta"], round: int) -> float:

@@ -10,8 +10,10 @@ from cosilo.silo.silo import Silo
 
 
 class Local(Method):
-    """Each silo fits its own learner on its own data.
+    """Each silo trains its own learner on its own data; what every other method is compared with.
 
+    Examples
+    --------
     >>> Local().needs()
     {}
     """

@@ -33,21 +33,33 @@ class Rounds(Method):
     A subclass says how a silo trains (`train`), for how many epochs (`usual_epochs`), and how replies become
     the new weights (`merged`). What it has to remember between rounds it puts into the state, beside
     "round" and "weights": that is kept by the mark at the server, and by the institution's notes inside one.
+
+    Parameters
+    ----------
+    rounds : int, default 10
+        How often silos train and their networks are merged.
+    local_rounds : int, default 1
+        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
+    fraction : float in (0, 1], default 1.0
+        The share of the silos that takes part in a round, drawn anew each time; at least one does.
+    decay : float in (0, 1], default 1.0
+        What the learning rate of the silo's training is multiplied with after every round.
+    decay_after : list of int, default None
+        The rounds after which that happens; None: all.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs: what the federation is compared with.
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
     """
 
     needs_network: ClassVar[bool] = True
 
     rounds: Annotated[int, Field(ge=1)] = 10
-    #: τ_i: rounds of an institution with its members in each of these; silos without members know only one.
     local_rounds: Annotated[int, Field(ge=1)] = 1
-    #: The share of the silos that takes part in a round, drawn anew each time; at least one does.
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    #: The learning rate of the silo's training is × decay after every round, or after these rounds only.
     decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     decay_after: list[Annotated[int, Field(ge=1)]] | None = None
-    #: Whether silos first train alone, for as many epochs: what the federation is compared with.
     local: bool = True
-    #: Models are judged after every so many rounds, and after the last.
     evaluate_every: Annotated[int, Field(ge=1)] = 1
 
     def coordinate(self, silos: Silos) -> None:

@@ -46,15 +46,37 @@ class Pace(Findings):
 
 
 class Tempo(Averaging):
-    """Three-layer averaging with adaptive epochs.
+    """FedAvg in three layers, in which the server sets how many epochs each institution's members do.
 
+    Parameters
+    ----------
+    first_epochs : int, default 6
+        c: the epochs of everyone in the first round.
+    rounds : int, default 10
+        How often silos train and their networks are merged.
+    local_rounds : int, default 4
+        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
+    fraction : float in (0, 1], default 1.0
+        The share of the silos that takes part in a round, drawn anew each time; at least one does.
+    decay : float in (0, 1], default 1.0
+        What the learning rate of the silo's training is multiplied with after every round.
+    decay_after : list of int, default None
+        The rounds after which that happens; None: all.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs: what the federation is compared with.
+    evaluate_every : int, default 1
+        Models are judged after every so many rounds, and after the last.
+    weighting : {"size", "equal"}, default "size"
+        What a silo's network weighs in the mean: its number of training instances, or the same.
+
+    Examples
+    --------
     >>> Tempo().first_epochs, Tempo().local_rounds
     (6, 4)
     """
 
     name: ClassVar[str] = "tempo"
 
-    #: c: the epochs of everyone in the first round.
     first_epochs: Annotated[int, Field(ge=1)] = 6
     local_rounds: Annotated[int, Field(ge=1)] = 4
 

@@ -28,7 +28,23 @@ class Happening(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened, with what is to be said about it."""
+    """One thing that happened in a run, as observers are told.
+
+    Parameters
+    ----------
+    what : Happening
+        What it is: start, resume, ask, reply, failure, answered, stop, held or finish.
+    facts : mapping, default {}
+        What is to be said about it: the number of the ask, its step, the silo and so on.
+
+    Examples
+    --------
+    >>> def print_failures(event: Event) -> None:
+    ...     if event.what is Happening.FAILURE:
+    ...         print(event.facts["text"])
+    >>> print_failures(Event(Happening.FAILURE, {"silo": "a", "text": "silo 'a': is not connected"}))
+    silo 'a': is not connected
+    """
 
     what: Happening
     facts: Mapping[str, object] = field(default_factory=dict)

@@ -4,7 +4,17 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Findings(BaseModel):
-    """The base of a method's findings. Its fields are keys of the run's `result.json`."""
+    """The base of what a method finds out beside scores. Its fields are keys of the run's `result.json`.
+
+    `silos.found(Kind)` is a method's own, to be added to; `run.findings(Kind)` is that of a finished run.
+
+    Examples
+    --------
+    >>> class Count(Findings):
+    ...     instances: int = 0
+    >>> Count.model_validate({"instances": 45, "scores": {}})
+    Count(instances=45)
+    """
 
     model_config = ConfigDict(extra="ignore")  # result.json has other keys too
 

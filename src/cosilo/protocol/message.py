@@ -39,18 +39,25 @@ Merge: TypeAlias = Callable[[Sequence[Any]], Value]
 
 @dataclass(frozen=True)
 class Shared:
-    """One field of a step's reply.
+    """One field of a step's reply, as `@step` declares it.
 
     Parameters
     ----------
-    kind
-        What it is, one of `KINDS`: a silo's policy allows kinds.
-    about
+    kind : str
+        What it is, one of `KINDS` (labels, logits, weights, similarity, metrics, size): a silo's policy
+        allows kinds.
+    about : str, default ""
         What audit logs and reports say about it; the kind's own description if it is empty.
-    merge
-        How an institution makes one value of its members'; None: institutions cannot do the step.
-    optional
+    merge : callable, default None
+        How an institution makes one value of its members', such as `sum`; None: institutions cannot do the
+        step.
+    optional : bool, default False
         Whether a reply may leave it out.
+
+    Examples
+    --------
+    >>> Shared("size", "training instances", merge=sum).merge([20, 30])
+    50
     """
 
     kind: str
@@ -68,6 +75,13 @@ class Shared:
 class Fields(Mapping[str, Value]):
     """The fields of a message that was received, read by the type that each has to be of.
 
+    Parameters
+    ----------
+    values : mapping of str to Value
+        What was received: arrays, groups of named arrays, numbers, texts, names.
+
+    Examples
+    --------
     >>> reply = Fields({"size": 3, "votes": np.array([1, -1])})
     >>> reply.integer("size"), reply.array("votes").tolist()
     (3, [1, -1])
@@ -86,7 +100,7 @@ class Fields(Mapping[str, Value]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        return f"Fields({dict(self._values)!r})"
+        return f"{type(self).__name__}({dict(self._values)!r})"
 
     def array(self, field: str) -> NDArray[Any]:
         """A field that is one array."""
@@ -134,7 +148,20 @@ class Fields(Mapping[str, Value]):
 
 
 class State(Fields, MutableMapping[str, Value]):
-    """Fields that can be written: what a method knows between two rounds."""
+    """Fields that can be written: what a method knows between two rounds.
+
+    Parameters
+    ----------
+    values : mapping of str to Value, default None
+        What it begins with; None: nothing.
+
+    Examples
+    --------
+    >>> state = State({"round": 1})
+    >>> state["round"] = state.integer("round") + 1
+    >>> state
+    State({'round': 2})
+    """
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self._values: dict[str, Value] = dict(values or {})

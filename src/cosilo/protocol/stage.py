@@ -8,16 +8,24 @@ from cosilo.errors import BadMessage
 
 @dataclass(frozen=True)
 class Stage:
-    """After local training, after a round, or after the federation.
+    """A moment after which models are judged: local training (LOCAL), a round, the federation (FEDERATED).
 
     Its text is how it stands in messages and files.
 
+    Parameters
+    ----------
+    name : str
+        What it is: local, round or federated.
+    round : int, default None
+        The number of the round, where the stage is the end of one.
+
+    Examples
+    --------
     >>> str(Stage.after_round(3)), Stage.parse("federated") == FEDERATED
     ('round 3', True)
     """
 
     name: str
-    #: The number of the round, where the stage is the end of one.
     round: int | None = None
 
     def __str__(self) -> str:

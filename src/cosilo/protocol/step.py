@@ -50,13 +50,13 @@ def step(
 
     Parameters
     ----------
-    timed
+    timed : bool, default True
         Whether the step counts on the simulated clock. Training alone, for comparison, does not.
-    needs_model
+    needs_model : bool, default True
         Whether the silo's model has to be loaded for it.
-    voluntary
+    voluntary : bool, default False
         Whether a silo that does not share what the step sends can take part all the same.
-    **fields
+    **fields : Shared or str
         One for each field of the reply: its `Shared`, or just its kind.
 
     Examples

@@ -17,6 +17,13 @@ from cosilo.text import listing
 class Task:
     """The classes a silo tells apart, by name and in a fixed order; a code is a place in that order.
 
+    Parameters
+    ----------
+    classes : tuple of str
+        Their names, two or more, each once.
+
+    Examples
+    --------
     >>> task = Task(("cat", "dog"))
     >>> task.encode(np.array(["dog", "cat", "dog"]), "silo 'a'")
     array([1, 0, 1])

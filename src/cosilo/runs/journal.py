@@ -82,7 +82,25 @@ class Entry:
 
 
 class Replies(Mapping[str, Fields]):
-    """The usable replies of one ask by silo, read from disk one at a time; `failures` has the others."""
+    """The usable replies of one ask by silo, read from disk one at a time.
+
+    Parameters
+    ----------
+    entry : Entry
+        The ask, as the journal has it.
+
+    Attributes
+    ----------
+    failures : dict of Failure
+        Who gave no usable answer, and why.
+
+    Examples
+    --------
+    A method gets them from `silos.ask`:
+
+    >>> def sizes(silos):
+    ...     return {name: reply.integer("size") for name, reply in silos.ask("count").items()}
+    """
 
     def __init__(self, entry: Entry) -> None:
         self._entry = entry

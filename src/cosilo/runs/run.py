@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, TypeVar
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
@@ -32,36 +32,10 @@ from cosilo.simulated_time.institution_time import layered
 F = TypeVar("F", bound=Findings)
 
 
-class TrainedSilo(Protocol):
-    """A silo after a run, as its owner uses it."""
-
-    name: str
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Classes of new instances, by the silo's model."""
-
-
-class TrainedInstitution(Protocol):
-    """A silo with members after a run, as its owner uses it."""
-
-    name: str
-
-    def member(self, name: str) -> TrainedSilo:
-        """A member with what it has learnt."""
-
-    def failures(self) -> list[dict[str, Any]]:
-        """Which members failed in which of its asks, and why."""
-
-
 class Run:
     """A run directory, finished or not."""
 
-    def __init__(
-        self,
-        folder: Path,
-        silos: Mapping[str, TrainedSilo] | None = None,
-        institutions: Mapping[str, TrainedInstitution] | None = None,
-    ) -> None:
+    def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / "run.json").exists():
             raise RunError(f"{self.folder}: is not a run directory (it has no run.json)")
@@ -70,10 +44,6 @@ class Run:
         wanted = {"method", "seed", "silos", "status", "created"}
         if not isinstance(self.about, dict) or not wanted <= set(self.about):
             raise RunError(f"{self.folder / 'run.json'}: is damaged; restore it or start a new run")
-        #: The silos with their models, when the run was made in this process.
-        self.silos: Mapping[str, TrainedSilo] = silos or {}
-        #: The silos with members likewise; `member` brings one of these with its model.
-        self.institutions: Mapping[str, TrainedInstitution] = institutions or {}
 
     def __repr__(self) -> str:
         return f"<Run {self.folder}: {self.method}, {self.status}>"

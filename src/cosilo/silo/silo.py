@@ -24,15 +24,51 @@ if TYPE_CHECKING:
 
 
 class Silo(Holdings):
-    """One organisation in a federation.
+    """One organisation in a federation: private data, a learner, and the policy of what may leave.
 
-    `test` is a fraction of the data to hold out, a pair (X, y), or None for no evaluation. `task` are the
-    classes (default: those in the data). With a `target` it learns from the labelled target points too, and
-    predicts and is judged among the target classes only, by test data of these. `validation` is the fraction
-    of the training data that a method or an early-stopping learner may hold out. `shares` is the policy: the
-    kinds of fields that may leave. `pool_labels` are the classes of the public instances, for methods that
-    learn from those.
+    Parameters
+    ----------
+    name : str
+        What it is called everywhere: letters, digits, '.', '_' and '-'.
+    X : array, DataFrame or list of str
+        Its instances: rows of numbers, images (n, height, width[, channels]), columns, or texts.
+    y : array of labels
+        Their classes. `predict` gives labels of the same type.
+    learner : estimator, torch module or Learner
+        What it trains: anything with `fit(X, y)` and `predict(X)`, a torch module, or a `Network`. It stays
+        untouched: a copy is trained.
+    target : Target, default None
+        What it wants to classify, if not what it has training data of. It then learns from the labelled
+        target points too, and predicts and is judged among the target classes only.
+    test : float, pair (X, y), None or "auto", default "auto"
+        What it is judged by: a fraction of the data to hold out, test data, or None for no evaluation; auto
+        is 0.25, or None beside a target. Beside a target, test data is of target classes.
+    task : iterable of str, default None
+        The names of its classes, where there may be more than in the data; None: those in the data and
+        target.
+    validation : float, default 0.2
+        The fraction of the training data that a method or an early-stopping learner may hold out.
+    shares : iterable of str, default ("labels", "metrics")
+        The policy: the kinds of fields that may leave it, of labels, logits, weights, similarity, metrics and
+        size. A method that needs another one is refused before anything is computed.
+    pool : array, DataFrame or list of str, default None
+        The public instances, where the federation does not hand them over.
+    pool_labels : array of labels, default None
+        Their classes, for methods that learn from those.
 
+    Attributes
+    ----------
+    task : Task
+        The names of its classes, as the federation knows them.
+    classes : array
+        The classes that its model chooses among, as labels of the type of `y`.
+    model : object
+        What its learner has learnt: the fitted estimator or pipeline, the torch module.
+    size : int
+        The number of its training instances.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = np.eye(8), list("abababab")
     >>> Silo("clinic-a", X, y, DecisionTreeClassifier(), shares=["labels"])

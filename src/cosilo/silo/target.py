@@ -14,14 +14,27 @@ from cosilo.learners.base import Codes
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Points of the classes that a silo wants: some labelled (`X`, `y`), the others to be labelled.
+    """Points of the classes that a silo wants: some labelled, the others to be labelled.
 
-    The target classes are those of `y`; most of them are not in the silo's training data. `truth` is what the
-    unlabelled points really are: nothing learns from it, it only says how good the labels are.
+    The target classes are those of `y`; most of them are not in the silo's training data.
 
-    Methods that know nothing of targets train on the labelled points too, and choose among their classes.
-    With `hidden` they do neither: so the baselines of DoFed-SPP's paper seem to have been run.
+    Parameters
+    ----------
+    X : array, DataFrame or list of str
+        The labelled points, of the same form as the silo's data.
+    y : array of labels
+        Their classes, at least two.
+    unlabelled : array, DataFrame or list of str
+        The points to be labelled.
+    truth : array of labels, default None
+        What the unlabelled points really are, where that is known: nothing learns from it, it only says how
+        good the labels are.
+    hidden : bool, default False
+        Whether methods that know nothing of targets neither train on the labelled points nor choose among
+        their classes: so the baselines of DoFed-SPP's paper seem to have been run.
 
+    Examples
+    --------
     >>> target = Target(np.eye(2), ["lynx", "wolf"], unlabelled=np.ones((3, 2)))
     >>> wanted_classes(target, "silo 'a'")
     ('lynx', 'wolf')

@@ -33,12 +33,28 @@ def capacity(bandwidth: float, gain: float, power: float, noise: float) -> float
 
 
 class Link(BaseModel):
-    """What carries messages: a wireless channel (eq. 8), or a `rate` in bytes per second.
+    """What carries messages: a wireless channel (eq. 8), or a rate.
 
-    A rate of two numbers is drawn between them for every message. Where the link is `shared`, the messages
-    of an ask wait for each other (Σ m/r; eq. 24: K messages of m bytes take K·m/r); where not, each silo has
-    such a link and the slowest counts (eq. 9). `latency` is added once an ask; what is empty takes no time.
+    Parameters
+    ----------
+    bandwidth : float, default None
+        b of the channel, in Hz.
+    gain : float, default None
+        g of the channel.
+    power : float, default None
+        p: what is sent with, in W.
+    noise : float, default None
+        N0: W per Hz.
+    rate : float or pair of float, default None
+        Instead of a channel: bytes per second; two numbers: drawn between them for every message.
+    latency : float, default 0.0
+        Seconds that are added once an ask; what is empty takes no time.
+    shared : bool, default True
+        Whether the messages of an ask wait for each other (Σ m/r; eq. 24: K messages of m bytes take K·m/r),
+        or each silo has such a link and the slowest counts (eq. 9).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> Link(rate=(2e6, 10e6)).rates(np.random.default_rng(0), 2).round()
     array([7095693., 4158294.])
@@ -109,11 +125,26 @@ class Link(BaseModel):
 class Clock(BaseModel):
     """What takes how long: links up and down, and computing.
 
-    `down = None`: what the coordinator sends takes no time, as in the paper. `inside` is the link between
-    institutions and their members, whose messages take no time without one. Computing is what the silos
-    `measured`, times `speed` (simulated seconds per measured second), or a number of `cycles` by step on
-    processors of `cycles_per_second`, the same at every silo (eq. 7: I·C·D / f).
+    Parameters
+    ----------
+    up : Link
+        What silos send over.
+    down : Link, default None
+        What the coordinator sends over; None: that takes no time, as in the paper.
+    inside : Link, default None
+        What institutions and their members send over; None: that takes no time.
+    compute : {"measured", "cycles"}, default "measured"
+        What computing takes: what the silos measured, or a number of cycles, the same at every silo
+        (eq. 7: I·C·D / f).
+    speed : float, default 1.0
+        Simulated seconds per measured second.
+    cycles_per_second : float, default None
+        f of the processors, with cycles.
+    cycles : dict of float, default None
+        Cycles by step, one for every step that takes time.
 
+    Examples
+    --------
     >>> Clock(up=Link(rate=1e6), compute="cycles", cycles_per_second=1e9, cycles={"train": 5e9}).compute
     'cycles'
     """

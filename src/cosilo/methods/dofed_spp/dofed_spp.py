@@ -81,8 +81,36 @@ class Exchanges(Findings):
 
 
 class DoFedSPP(Method):
-    """Two objectives, partly labelled targets, a time budget.
+    """Two objectives: models for the silos' targets, and labels for their unlabelled points, in limited time.
 
+    Parameters
+    ----------
+    rounds : int, default 10
+        G: the most rounds there may be.
+    warm_up : int, default 10
+        L: epochs of the reciprocal models before the first round.
+    epochs : int, default 1
+        Epochs of a reciprocal model in a round.
+    target_epochs : int, default 5
+        Epochs of a target model in a round.
+    uploads : int, default None
+        K: how many models are uploaded in a round; None: 10 or as many as there are silos, or with a budget
+        what is best (eq. 26).
+    labellers : int, default None
+        B: how many of them a silo labels with; None: all, or with a budget what is best (eq. 26).
+    budget : Budget, default None
+        The time for all rounds, and what takes how much of it; instead of uploads and labellers.
+    components : int, default None
+        To how many components the models are downsized before they are sent on (§ 4.5); None: not at all.
+    g1 : float, default 0.0
+        G₁ of the similarity ratio (eq. 19).
+    g2 : float, default 0.0
+        G₂ of the similarity ratio (eq. 19).
+    stop_below : float in [0, 1], default 0.01
+        The run ends when a smaller share of the labels changed in a round.
+
+    Examples
+    --------
     >>> sorted(DoFedSPP(uploads=5, labellers=3).needs())
     ['metrics', 'similarity', 'weights']
     """
@@ -90,23 +118,16 @@ class DoFedSPP(Method):
     name: ClassVar[str] = "dofed_spp"
     needs_network: ClassVar[bool] = True
 
-    #: G: the most rounds there may be.
     rounds: Count = 10
-    #: L: epochs of the reciprocal models before the first round.
     warm_up: Count = 10
-    #: Epochs of a reciprocal model, and of a target model, in a round.
     epochs: Count = 1
     target_epochs: Count = 5
-    #: K: how many models are uploaded in a round; B: how many of them a silo labels with. Without a budget
-    #: they are 10 and K, or as many as there are silos; with one they are found (eq. 26).
     uploads: Count | None = None
     labellers: Count | None = None
     budget: Budget | None = None
-    #: To how many components the models are downsized before they are sent on (§ 4.5); none: not at all.
     components: Count | None = None
     g1: float = 0.0
     g2: float = 0.0
-    #: The run ends when a smaller share of the labels changed in a round.
     stop_below: Annotated[float, Field(ge=0, le=1)] = 0.01
 
     @model_validator(mode="after")

@@ -1,0 +1,107 @@
+"""A run as its owner uses it: what its directory tells, and the silos with what they have learnt."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cosilo.coordination.institution import Institution
+from cosilo.protocol.stage import FEDERATED, LOCAL
+from cosilo.runs import run as directory
+from cosilo.silo.silo import Silo
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Run(directory.Run):
+    """One execution of a method, with a directory that holds all of it.
+
+    `Federation.run` gives one; `Run(folder)` opens the directory of another one, finished or not.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The run directory.
+    silos : mapping of str to Silo, default None
+        The silos with what they have learnt, by name, where they are in this process.
+    institutions : mapping of str to Institution, default None
+        Those with members likewise.
+
+    Attributes
+    ----------
+    folder : Path
+        The run directory.
+    silos : mapping of str to Silo
+        The silos with what they have learnt, by name; empty if the run was only opened.
+    institutions : mapping of str to Institution
+        Those with members; their `member(name)` brings one of these with what it has learnt.
+    method : str
+        The method's name.
+    status : str
+        `running`, `stopped`, `refused` or `finished`.
+    about : dict
+        Settings, seed and status.
+    result : dict
+        Scores and findings of a finished run.
+    clock : Clock or None
+        What its simulated time is told by.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from cosilo import Federation, Local
+    >>> silo = Silo("clinic", np.eye(20), ["well", "ill"] * 10, GaussianNB())
+    >>> made = Federation([silo], method=Local()).run(tempfile.mkdtemp())
+    >>> run = Run(made.folder)
+    >>> run.status, sorted(run.scores("local")), run.bytes_sent("clinic") > 0
+    ('finished', ['clinic'], True)
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        silos: Mapping[str, Silo] | None = None,
+        institutions: Mapping[str, Institution] | None = None,
+    ) -> None:
+        super().__init__(folder)
+        self.silos = silos or {}
+        self.institutions = institutions or {}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """What came of it, one row for each silo.
+
+        Returns
+        -------
+        DataFrame
+            By silo: `classes` (how many there are in its task), `local_accuracy`, `federated_accuracy`,
+            `relative_accuracy`, `instances` (that accuracy was taken on), `bytes_sent`, and `failures` (their
+            kinds, with commas between them). What a silo does not share, or the method does not have, is
+            missing.
+        """
+        import pandas as pd
+
+        result, names = self.result, self.about["silos"]
+        local, federated = self.scores(str(LOCAL)), self.scores(str(FEDERATED))
+        relative = self.relative_accuracy()
+        tested = {
+            name: score["instances"] for scores in result["scores"].values() for name, score in scores.items()
+        }
+        failed = [(failure["silo"], failure["kind"]) for failure in result["failures"]]
+        rows = [
+            {
+                "classes": len(result["tasks"].get(name, ())) or None,
+                "local_accuracy": local.get(name),
+                "federated_accuracy": federated.get(name),
+                "relative_accuracy": relative.get(name),
+                "instances": tested.get(name),
+                "bytes_sent": self.bytes_sent(name),
+                "failures": ",".join(dict.fromkeys(kind for silo, kind in failed if silo == name)),
+            }
+            for name in names
+        ]
+        whole, real = "Int64", "float64"
+        accuracies = dict.fromkeys(("local_accuracy", "federated_accuracy", "relative_accuracy"), real)
+        frame = pd.DataFrame(rows, index=pd.Index(names, name="silo"))
+        return frame.astype({**accuracies, "classes": whole, "instances": whole})

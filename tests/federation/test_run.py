@@ -1,0 +1,55 @@
+"""A run as its owner uses it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from cosilo import CoFED, Federation, Local, Run, RunError, Silo
+
+
+@pytest.fixture
+def run(silos, pool, tmp_path):
+    tree, bayes, nearest = silos()
+    private = Silo("private", *nearest.data.all, DecisionTreeClassifier(), shares=["labels"])
+    return Federation([tree, bayes, private], pool, CoFED(alpha=0.3)).run(tmp_path / "run")
+
+
+def test_a_frame_with_a_row_for_each_silo(run):
+    frame = Run(run.folder).to_frame()
+    assert frame.index.tolist() == ["tree", "bayes", "private"]
+    assert frame.index.name == "silo"
+    assert frame["classes"].tolist() == [3, 3, 3]
+    assert frame["local_accuracy"].dropna().to_dict() == run.scores("local")
+    assert frame["federated_accuracy"].dropna().to_dict() == run.scores("federated")
+    assert frame["relative_accuracy"].dropna().to_dict() == run.relative_accuracy()
+    assert frame["instances"].tolist() == [15, 15, pd.NA]
+    assert frame["bytes_sent"].to_dict() == {name: run.bytes_sent(name) for name in frame.index}
+    assert frame["failures"].tolist() == ["", "", ""]
+
+
+class Breaks(GaussianNB):
+    def fit(self, X, y):
+        raise ValueError("no")
+
+
+def test_a_frame_names_failures_by_kind(silos, tmp_path):
+    broken = Silo("broken", np.eye(8), list("abababab"), Breaks())
+    frame = Federation([*silos(), broken], method=Local()).run(tmp_path / "run").to_frame()
+    assert frame["failures"].to_dict() == {"tree": "", "bayes": "", "nearest": "", "broken": "learner"}
+    assert frame["federated_accuracy"].isna().all()
+    assert np.isnan(frame.loc["broken", "local_accuracy"])
+    assert frame["local_accuracy"].dtype == frame["federated_accuracy"].dtype == np.float64
+
+
+def test_a_run_that_is_not_finished_has_no_frame(run):
+    run.mark("stopped")
+    with pytest.raises(RunError, match="the run is stopped, not finished"):
+        run.to_frame()
+
+
+def test_silos_are_there_when_the_run_was_made_here(run):
+    assert sorted(run.silos) == ["bayes", "private", "tree"]
+    assert run.silos["tree"].score(*run.silos["tree"].data.test[:1], [0] * 15) < 1
+    assert Run(run.folder).silos == {}
