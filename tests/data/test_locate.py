@@ -57,7 +57,7 @@ def test_absent(tmp_path, data_folder, monkeypatch):
     with pytest.raises(DataError) as error:
         load("adult", "test")
     assert str(error.value) == (
-        f"dataset 'adult' (test) is not there: looked in {data_folder}/adult, {tmp_path}/cache/cosilo/adult; "
+        f"dataset 'adult' (test) not found: looked in {data_folder}/adult, {tmp_path}/cache/cosilo/adult; "
         f"put adult.test into {data_folder}/adult"
     )
     monkeypatch.delenv("COSILO_DATA")
@@ -70,7 +70,7 @@ def test_absent_and_offline(tmp_path, data_folder):
     (data_folder / "mnist" / "train-images-idx3-ubyte.gz").touch()
     line = run("mnist", HF_HUB_OFFLINE="1", HF_HUB_CACHE=str(tmp_path / "hub"))
     assert line == (
-        f"dataset 'mnist' (train) is not there: looked in {data_folder}/mnist (which has only "
+        f"dataset 'mnist' (train) not found: looked in {data_folder}/mnist (which has only "
         f"train-images-idx3-ubyte.gz), {tmp_path}/cache/cosilo/mnist and on the Hugging Face hub "
         f"(ylecun/mnist: offline, and not downloaded before); put "
         f"train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz, or train.parquet "

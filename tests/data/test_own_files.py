@@ -168,7 +168,7 @@ class TestColumns:
         fails(csv(PEOPLE), "wants str", text="age")
 
     def test_unreadable(self, csv, tmp_path):
-        fails(tmp_path / "none.csv", "is not there")
+        fails(tmp_path / "none.csv", "no such file or folder")
         fails(csv(""), "is empty")
         fails(csv("a,b\n"), "has columns but no rows")
         fails(csv("a,b\n1,2,3\n4,5,6\n"), "cannot be read as csv")

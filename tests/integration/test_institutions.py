@@ -199,7 +199,7 @@ def test_the_recipe_of_tempo(sets, least, most):
         (
             "nested",
             "silo.hospital-a.member.ward-2.path=no.csv",
-            "silo 'hospital-a': silo 'ward-2': no.csv: is not there",
+            "silo 'hospital-a': silo 'ward-2': no.csv: no such file or folder",
         ),
         (
             "nested",

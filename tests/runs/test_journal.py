@@ -6,7 +6,14 @@ import pytest
 
 from cosilo.errors import RunError
 from cosilo.protocol.message import encode
-from cosilo.runs.durable_files import append_line, mend_log, new_folder, read_lines, write, write_json
+from cosilo.runs.durable_files import (
+    append_line,
+    drop_partial_line,
+    new_folder,
+    read_lines,
+    write,
+    write_json,
+)
 from cosilo.runs.journal import Arrival, Failure, Journal, Mark, Replies
 
 BODY = encode({"votes": np.array([1, 2], np.int8)})
@@ -105,7 +112,7 @@ def test_a_log_survives_a_line_cut_short(tmp_path):
     with log.open("a") as file:
         file.write('{"a": 2')
     assert read_lines(log) == [{"a": 1}]
-    mend_log(log)
+    drop_partial_line(log)
     append_line(log, {"a": 3})
     assert read_lines(log) == [{"a": 1}, {"a": 3}]
 

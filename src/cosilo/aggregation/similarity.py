@@ -41,7 +41,7 @@ def ratios(
     With G1 = G2 = 0 the rate cancels. Where the equation leaves a question:
 
     - A distance below `floor` (the silo's own model, untouched) becomes the floor.
-    - A loss of NaN is a model that is not there: its ratio is 0 in every case.
+    - A loss of NaN is a missing model: its ratio is 0 in every case.
     - If no ratio is positive, those of the last round (`before`) are kept, shared out anew among the models
       that are there. If these have none either, the model with the smallest loss gets all (several with the
       same loss: equal parts): when nobody is better than the silo's own model, the least bad one still tells
@@ -62,7 +62,7 @@ def ratios(
             f"own_loss is {own_loss}; wants a finite loss: the target model diverged, train slower"
         )
     if np.isneginf(loss).any():
-        raise DataError("losses: one is -inf; wants losses above that, or NaN for a model that is not there")
+        raise DataError("losses: one is -inf; wants losses above that, or NaN for a missing model")
     _check_distances(distance, there)
     _check_constants(rate, g1, g2, floor)
     gain = np.where(there, rate * (own_loss - loss) + g1 + rate * g2, 0.0)
@@ -86,7 +86,7 @@ def fomo(base_loss: float, losses: ArrayLike, distances: ArrayLike) -> Floats:
     """FedFomo's weights: w_n ∝ max{ (L(θ_base) − L(θ_n)) / ‖θ_n − θ_base‖, 0 }, normalised.
 
     All are 0 if none is positive: the silo then keeps its model. A model at distance 0 is the base and gets
-    0, as does a model that is not there (a loss of NaN).
+    0, as does a missing model (a loss of NaN).
 
     >>> fomo(1.0, [0.5, 0.0, 2.0], [1.0, 2.0, 1.0])
     array([0.5, 0.5, 0. ])
@@ -100,7 +100,7 @@ def fomo(base_loss: float, losses: ArrayLike, distances: ArrayLike) -> Floats:
             f"base_loss is {base_loss}; wants a finite loss: the base model diverged, train slower"
         )
     if np.isneginf(loss).any():
-        raise DataError("losses: one is -inf; wants losses above that, or NaN for a model that is not there")
+        raise DataError("losses: one is -inf; wants losses above that, or NaN for a missing model")
     there = ~np.isnan(loss)
     _check_distances(distance, there)
     counts = there & (loss < base_loss) & (distance > 0)

@@ -106,7 +106,7 @@ class SiloSettings(SiloDefaults):
     path: Path | None = None
     test_path: Path | None = None
     dataset: str | None = None
-    per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
+    per_class: Annotated[int, Field(ge=1)] | None = None  # use only this many training instances per class
     target: TargetSettings | None = None
     pool: PoolSettings | None = None
 
@@ -138,10 +138,10 @@ class SimulationSettings(Strict):
     split: Annotated[SplitSettings, Field(discriminator="use")]
     learners: Annotated[list[LearnerSettings], Field(min_length=1)]
     tasks: Literal["own", "all"] = "own"  # the classes that a silo got instances of, or all of the dataset
-    per_class: Annotated[int, Field(ge=1)] | None = None  # use only so many training instances of each class
-    test: Annotated[int, Field(ge=1)] | None = None  # so many test instances each, different ones if it goes
+    per_class: Annotated[int, Field(ge=1)] | None = None  # use only this many training instances per class
+    test: Annotated[int, Field(ge=1)] | None = None  # test instances per silo, different ones if possible
     names: list[str] | None = None
-    institutions: Annotated[int, Field(ge=1)] | None = None  # the silos are dealt to so many, in order
+    institutions: Annotated[int, Field(ge=1)] | None = None  # the silos are dealt to this many, in order
     hidden_targets: bool = False  # what silos want is unknown to methods that are not made for it
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]

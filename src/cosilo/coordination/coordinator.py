@@ -31,7 +31,7 @@ _SCORES: Mapping[Measure, str] = {
 
 
 class NotMet(RunError):
-    """These silos and this method do not go together; one line for each reason. Nothing was computed."""
+    """These silos and this method do not fit together; one line for each reason. Nothing was computed."""
 
 
 class TooFew(RunError):

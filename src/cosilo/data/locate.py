@@ -61,7 +61,7 @@ def _download(hub: Hub) -> Path:
     if isinstance(before, str):
         return Path(before)
     # The client raises its own errors and those of its HTTP library, which is not the same one in all
-    # versions. Whatever it is, the dataset is not there, and the line says why.
+    # versions. Whatever it is, the dataset was not found, and the line says why.
     try:
         # Offline, the client would try again for half a minute and print a warning each time.
         utils.get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
@@ -83,6 +83,6 @@ def _absent(name: str, split: str, options: Sequence[tuple[str, ...]], elsewhere
     wanted = ", or ".join(" and ".join(option) for option in options[:2])
     unset = "" if os.environ.get("COSILO_DATA") else f"; or set COSILO_DATA to the folder that holds {name}/"
     return DataError(
-        f"dataset {name!r} ({split}) is not there: looked in {', '.join(looked)}{elsewhere}; "
+        f"dataset {name!r} ({split}) not found: looked in {', '.join(looked)}{elsewhere}; "
         f"put {wanted} into {folders(name)[0]}{unset}"
     )

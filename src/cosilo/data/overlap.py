@@ -139,7 +139,7 @@ class _Stock:
     def deal(
         self, rng: np.random.Generator, silos: int, careful: bool
     ) -> tuple[list[NDArray[np.int64]] | None, str]:
-        """Disjoint shares for so many silos; or None, and what is short."""
+        """Disjoint shares for this many silos, or None and what there is too little of."""
         shuffled = [rng.permutation(member) for member in self.members]
         used = np.zeros(len(shuffled), dtype=np.int64)
         left = np.array([len(member) for member in shuffled])
@@ -165,7 +165,7 @@ class _Stock:
             chosen = order
         else:
             least, most = self.subclasses
-            # A number of subclasses is possible if so many of them still have an even share.
+            # A number of subclasses is possible if that many of them still have an even share.
             possible = [
                 number
                 for number in range(least, min(most, len(left), self.per_class) + 1)

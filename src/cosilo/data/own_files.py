@@ -56,7 +56,7 @@ def read(
     """
     path = Path(path)
     if not path.exists():
-        raise DataError(f"{path}: is not there")
+        raise DataError(f"{path}: no such file or folder")
     if path.is_dir():
         _unused(path, "takes its classes from its subfolders", label=label, columns=columns, text=text)
         return Table(*read_folder(path))
@@ -65,7 +65,7 @@ def read(
         _unused(path, "has arrays, not columns", columns=columns, text=text)
         return _npz(path, label, gaps)
     if suffix not in {".csv", ".parquet"}:
-        raise DataError(f"{path}: is of no form known here; wants .csv, .parquet, .npz or a folder of images")
+        raise DataError(f"{path}: unsupported file type; wants .csv, .parquet, .npz or a folder of images")
     if text is not None and columns is not None:
         raise DataError(f"{path}: got text and columns; wants one of them")
     frame = (_csv if suffix == ".csv" else _parquet)(path, label, [text] if text is not None else columns)

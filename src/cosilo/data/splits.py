@@ -32,7 +32,7 @@ def balanced(y: ArrayLike, per_class: int, *, seed: int = 0) -> NDArray[np.int64
 
 
 def iid(y: ArrayLike, silos: int, size: int | None = None, *, seed: int = 0) -> Split:
-    """Split at random into equal parts; with `size`, each silo gets so many and the rest stays out.
+    """Split at random into equal parts; with `size`, each silo gets this many and the rest stays out.
 
     >>> [len(part) for part in iid([0, 1, 0, 1, 0], silos=2).parts]
     [3, 2]
@@ -83,7 +83,7 @@ def dirichlet(
     A small `concentration` gives a class to few silos, a large one spreads it evenly. A draw that leaves a
     silo with fewer than `min_size` instances is repeated, at most 100 times.
 
-    With `size` it is the silo that draws, one after the other: the proportions of its classes, and so many
+    With `size` it is the silo that draws, one after the other: the proportions of its classes, and that many
     instances by these (Tempo). Where a class is used up, the others are drawn instead.
 
     >>> from cosilo.data import load

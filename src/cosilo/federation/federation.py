@@ -287,7 +287,7 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
 
 
 def _start_over(path: Path) -> None:
-    """Nothing was computed when silos and method did not go together; only the logs are worth keeping."""
+    """Nothing was computed when silos and method did not fit together; only the logs are worth keeping."""
     for folder in (path, *path.glob("silos/*"), *path.glob("silos/*/members/*")):
         for name in ("journal", "replies", "states"):
             shutil.rmtree(folder / name, ignore_errors=True)

@@ -149,7 +149,7 @@ class Method(BaseModel):
         }
 
     def check(self, tasks: Mapping[str, Task]) -> None:
-        """Run at the coordinator before anything is computed: raise if these tasks do not go together."""
+        """Run at the coordinator before anything is computed: raise if these tasks do not fit together."""
 
     def check_targets(
         self, training: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]

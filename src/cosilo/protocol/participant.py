@@ -33,12 +33,12 @@ class Procedure(Protocol):
         """Raise if it cannot take part, whatever it shares; nothing is computed."""
 
     def check(self, tasks: Mapping[str, Task]) -> None:
-        """Raise if these tasks do not go together."""
+        """Raise if these tasks do not fit together."""
 
     def check_targets(
         self, training: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
     ) -> None:
-        """Raise if what silos train on and what they want do not go together."""
+        """Raise if what silos train on and what they want do not fit together."""
 
 
 class Notes(State):

@@ -102,7 +102,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def mend_log(path: Path) -> None:
+def drop_partial_line(path: Path) -> None:
     """Cut off a last line that a crash left unfinished, so that the next entry starts on its own line."""
     if not path.exists():
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.protocol.events import Event
-from cosilo.runs.durable_files import add_line, mend_log, read_lines
+from cosilo.runs.durable_files import add_line, drop_partial_line, read_lines
 
 
 class EventLog:
@@ -14,7 +14,7 @@ class EventLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        mend_log(path)
+        drop_partial_line(path)
         self._file = path.open("a", encoding="utf-8")  # kept open: there is an event for every reply
         # Python warns of an open file whenever it notices: that could be in a step, whose silo would log it.
         weakref.finalize(self, self._file.close)

@@ -13,8 +13,8 @@ from cosilo.protocol.message import Fields, Message, decode, encode
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
+    drop_partial_line,
     explained,
-    mend_log,
     read_json,
     read_lines,
     write,
@@ -142,7 +142,7 @@ class Journal:
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._log = folder.with_name("asks.jsonl")
-        mend_log(self._log)
+        drop_partial_line(self._log)
         self._logged = {line["number"] for line in read_lines(self._log)}
         #: What every line of the log says besides the ask.
         self.about: dict[str, Any] = {}

@@ -15,8 +15,8 @@ from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
+    drop_partial_line,
     explained,
-    mend_log,
     new_folder,
     read_json,
     read_lines,
@@ -51,7 +51,7 @@ class SiloRecord:
         #: The last completed ask that changed the silo.
         self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
         self._audit = folder / "audit.jsonl"
-        mend_log(self._audit)
+        drop_partial_line(self._audit)
         self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
         self._tidy()
 

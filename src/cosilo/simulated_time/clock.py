@@ -90,7 +90,7 @@ class Link(BaseModel):
         return fixed, fixed
 
     def rates(self, rng: "np.random.Generator", count: int) -> "Floats":
-        """Bytes per second of so many messages."""
+        """Bytes per second for this many messages."""
         return rng.uniform(*self._range(), count)
 
     def expected(self, size: float) -> float:
@@ -107,7 +107,7 @@ class Link(BaseModel):
         return size * slowness
 
     def seconds(self, sizes: "Sequence[float] | Floats", rng: "np.random.Generator") -> float:
-        """Until all messages of one ask, so many bytes each, are across (eq. 24 if shared, else eq. 9).
+        """Until all messages of one ask, each of this many bytes, are across (eq. 24 if shared, else eq. 9).
 
         >>> import numpy as np
         >>> Link(rate=10.0, latency=0.5).seconds([20.0, 30.0], np.random.default_rng(0))
@@ -169,7 +169,7 @@ class Clock(BaseModel):
         return self
 
     def computing(self, step: str, measured: float) -> float:
-        """Simulated seconds of a step that took the slowest silo so many measured ones.
+        """Simulated seconds of a step that took the slowest silo this many measured ones.
 
         >>> Clock(up=Link(rate=1.0), speed=0.5).computing("train", 3.0)
         1.5

@@ -59,7 +59,7 @@ def test_a_silo_that_is_gone_is_lost_and_is_not_asked_again(monkeypatch):
     engine = FlareEngine({"one": gone, "two": Site({"reply": b"a"})})
     for number in (1, 2):
         answers = {a.silo: a.content for a in engine.call(number, "label", ["one", "two"], str.encode, None)}
-        text = "silo 'one': is not there; it takes part again when it is back"
+        text = "silo 'one': not connected; rejoins when it reconnects"
         assert answers == {"one": Failure("lost", text), "two": b"a"}
         assert {call["number"] for call in gone.calls} == {1}
 
@@ -104,7 +104,7 @@ def test_getting_ready_does_not_count(ask, monkeypatch):
         ({"reply": "text"}, "bad", "silo 'one': sent a dict where a reply is expected"),
         ({"busy": True, "reply": b"a"}, "bad", "silo 'one': sent a dict where a reply is expected"),
         ([b"a"], "bad", "silo 'one': sent a list where a reply is expected"),
-        (None, "lost", "silo 'one': is not there; it takes part again when it is back"),
+        (None, "lost", "silo 'one': not connected; rejoins when it reconnects"),
         (
             RuntimeError("cannot deserialize: Type 'os.system' is not allowed"),
             "bad",

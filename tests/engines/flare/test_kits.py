@@ -81,7 +81,7 @@ def test_a_federation_fits_its_kits(kits):
 def test_another_federation_does_not(kits, values, problem):
     with pytest.raises(ConfigError) as error:
         fits(federation(**values), kits["server"])
-    assert str(error.value) == f"{problem}; mend that, or make new kits for everybody with cosilo provision"
+    assert str(error.value) == f"{problem}; fix that, or make new kits for everybody with cosilo provision"
 
 
 @pytest.mark.parametrize(

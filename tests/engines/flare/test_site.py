@@ -97,7 +97,7 @@ def test_why_a_silo_cannot_take_part_stays_there(kit, tmp_path, coordinator_asks
     site = opened(kit)
     told = Failure("error", "silo 'north': cannot take part; its own log says why")
     assert answer(site, 1, "hello") == told
-    assert "north.csv: is not there" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
+    assert "north.csv: no such file or folder" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
 
 
 def test_a_kit_takes_part_with_its_own_silo_only(kit, tmp_path, coordinator_asks):

@@ -127,7 +127,7 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
             "kits/tree",
             "mended.toml",
         ): "mended.toml: lable: there is no such key",
-        ("join", "kits/tree", "poor.toml"): "poor.toml: silo 'tree': trie.csv: is not there",
+        ("join", "kits/tree", "poor.toml"): "poor.toml: silo 'tree': trie.csv: no such file or folder",
         (
             "coordinator",
             "start",
@@ -145,7 +145,7 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
         (
             "status",
             "kits/coordinator",
-        ): f"the coordinator at 127.0.0.1:{port}: is not there; {near}",
+        ): f"the coordinator at 127.0.0.1:{port}: not running; {near}",
         ("stop", "nowhere"): "nowhere: has no kit in it",
         ("up", "typo.toml"): "swm.toml: there is no such file",
     }

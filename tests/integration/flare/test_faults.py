@@ -18,7 +18,7 @@ from cosilo.engines.flare.party_files import read_silo
 from cosilo.engines.flare.runs import resume
 from cosilo.engines.flare.session import until_reachable
 
-LOST = "silo 'svm': is not there; it takes part again when it is back"
+LOST = "silo 'svm': not connected; rejoins when it reconnects"
 
 
 def kill(kit):

@@ -85,7 +85,7 @@ def test_a_policy_that_does_not_allow_a_field_ends_the_run_before_anything_is_co
     assert [line.get("failure") for line in read_lines(deployment.record(run, "tree") / "audit.jsonl")] == [
         why
     ]
-    with pytest.raises(RunError, match="mend that and submit a new run"):
+    with pytest.raises(RunError, match="fix that and submit a new run"):
         resume(folder, print)
 
 

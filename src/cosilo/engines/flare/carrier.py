@@ -11,15 +11,15 @@ from cosilo.engines.local.in_process import too_late
 from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
 from cosilo.protocol.participant import Procedure
 
-#: A silo that cannot be reached for so many seconds is lost.
+#: Seconds without contact after which a silo counts as lost.
 LOST_AFTER = 15.0
-#: A silo says at least every so many seconds that it is still busy with a step.
+#: Seconds after which a silo that is busy with a step says so, repeatedly.
 BUSY = 2.0
 #: What it says while it is not ready for any step yet.
 OPENING = {"opening": True}
-#: A silo has so many seconds to get ready, to read its data and its model; the time of a step begins then.
+#: Seconds that a silo has to read its data and its model; the time of a step begins after that.
 READY_WITHIN = 600.0
-#: So much of what a silo says about a failure is kept.
+#: Characters of a silo's failure message that are kept.
 _LINE = 1000
 
 

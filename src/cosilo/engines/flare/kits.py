@@ -99,7 +99,7 @@ def fits(settings: FederationSettings, kit: Path) -> None:
         problem = f"{found[0]}: got {wanted[found[0]]}; the kits are made for {made[found[0]]}"
     else:
         return
-    raise ConfigError(f"{problem}; mend that, or make new kits for everybody with cosilo provision")
+    raise ConfigError(f"{problem}; fix that, or make new kits for everybody with cosilo provision")
 
 
 def _participants(settings: FederationSettings) -> list[dict[str, Any]]:

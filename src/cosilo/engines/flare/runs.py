@@ -45,7 +45,9 @@ def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
         if run.status == "finished":
             return run
         if run.status == "refused":
-            raise RunError(f"{folder}: silos and method did not go together; mend that and submit a new run")
+            raise RunError(
+                f"{folder}: the silos and the method do not fit together; fix that and submit a new run"
+            )
     return _in_jobs(settings, Path(known["kit"]), folder, tell, patience, new=False)
 
 

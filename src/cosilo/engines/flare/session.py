@@ -52,7 +52,7 @@ class Session:
                 tell(f"waiting for {listing(missing)}")
                 told = missing
             if time.monotonic() > end:
-                raise RunError(f"not there: {listing(missing)}; start them with: cosilo join KIT SILO.toml")
+                raise RunError(f"not connected: {listing(missing)}; start them: cosilo join KIT SILO.toml")
             time.sleep(_POLL)
 
     def submit(self, settings: FederationSettings, run: str) -> str:
@@ -116,7 +116,7 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # what it cannot reach is told here in one line
     where = f"the coordinator at {about['host']}:{about['port']}"
     if not is_open(about["host"], about["port"]):
-        raise RunError(f"{where}: is not there; start it: cosilo coordinator start KIT")
+        raise RunError(f"{where}: not running; start it: cosilo coordinator start KIT")
     try:
         with redirect_stdout(StringIO()):
             flare = new_secure_session(about["username"], str(kit.resolve()), timeout=patience)

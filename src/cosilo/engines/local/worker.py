@@ -23,7 +23,7 @@ from cosilo.protocol.participant import Participant, Procedure
 _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
 
-#: A reply of so many bytes is not sent through the pipe: the silo has it on disk, and says where.
+#: From this many bytes on, a reply is not sent through the pipe: the silo says where it lies on disk.
 _LARGE = 2**16
 
 

@@ -30,7 +30,7 @@ class Budget(BaseModel):
     labelling: Seconds = 0.0
 
     def pairs(self, model: int, silos: int, rounds: int) -> tuple[Costs, list[tuple[int, int]]]:
-        """What a round costs with models of so many bytes, and the K and B that fit into it."""
+        """What a round costs with models of this many bytes, and the K and B that fit into it."""
         costs = Costs(
             training=self.training,
             similarity=self.ratios,
