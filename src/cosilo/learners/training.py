@@ -29,7 +29,7 @@ class Training(BaseModel):
     batch : int, default 50
         Instances in a batch; never more than there are.
     patience : int, default None
-        Stop after so many epochs without a smaller validation loss, and go back to the best weights; None:
+        Stop after this many epochs without a smaller validation loss, and go back to the best weights; None:
         never.
     balanced : bool, default False
         Whether each sample is weighed by 1/count of its class, scaled to mean 1.

@@ -71,7 +71,7 @@ class FedFomo(Method):
     decay : float in (0, 1], default 0.99
         The learning rate of round t is that of the silo's training × decay^(t − 1).
     evaluate_every : int, default 1
-        Models are judged after every so many rounds, and after the last.
+        Models are judged once in this many rounds, and after the last one.
 
     Examples
     --------

@@ -63,19 +63,19 @@ class FedMD(Method):
     subset : int, default 5000
         How many pool instances are scored in a round, drawn anew each time; all if there are fewer.
     public_epochs : int, default 20
-        Training on the pool, before the first round: at most so many epochs of Adam.
+        Training on the pool, before the first round: at most this many epochs of Adam.
     public_batch : int, default 128
         Pool instances in a batch of these.
     public_lr : float, default 1e-3
         The learning rate of these.
     public_patience : int or None, default 3
-        They end after so many epochs without a smaller loss on the tenth held out; None: they never do.
+        They end after this many epochs without a smaller loss on the tenth held out; None: they never do.
     private_epochs : int, default 25
-        Training on private data, before the first round: at most so many epochs.
+        Training on private data, before the first round: at most this many epochs.
     private_batch : int, default 32
         Instances in a batch of these.
     private_patience : int or None, default 10
-        They end after so many epochs without a smaller loss on validation data; None: they never do.
+        They end after this many epochs without a smaller loss on validation data; None: they never do.
     digest_epochs : int, default 1
         Epochs towards the mean of the scores, in each round.
     digest_batch : int, default 256
@@ -85,7 +85,7 @@ class FedMD(Method):
     revisit_batch : int, default 5
         Instances in a batch of these.
     evaluate_every : int, default 1
-        Models are judged after every so many rounds, and after the last.
+        Models are judged once in this many rounds, and after the last one.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class FML(Rounds):
     local : bool, default True
         Whether silos first train alone, for as many epochs: what the federation is compared with.
     evaluate_every : int, default 1
-        Models are judged after every so many rounds, and after the last.
+        Models are judged once in this many rounds, and after the last one.
 
     Examples
     --------

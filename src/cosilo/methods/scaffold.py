@@ -61,7 +61,7 @@ class SCAFFOLD(FedAvg):
     local : bool, default True
         Whether silos first train alone, for as many epochs: what the federation is compared with.
     evaluate_every : int, default 1
-        Models are judged after every so many rounds, and after the last.
+        Models are judged once in this many rounds, and after the last one.
     weighting : {"size", "equal"}, default "size"
         What a silo's network weighs in the mean: its number of training instances, or the same.
 
