@@ -11,7 +11,7 @@ from pathlib import Path
 from cosilo.comparison.compare import compare
 from cosilo.config.build import Source
 from cosilo.methods import METHODS
-from cosilo.report.phrases import size
+from cosilo.report.formatting import size
 from cosilo.report.summary import Row, summarise
 
 ROUNDS = 20

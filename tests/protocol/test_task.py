@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosilo.errors import DataError
 from cosilo.data.labels import class_names, in_order
+from cosilo.errors import DataError
 from cosilo.protocol.task import Task, vocabulary
 
 

@@ -20,9 +20,9 @@ from cosilo.report.averages import Average, average
 from cosilo.report.comparison_page import render
 from cosilo.report.comparison_verdict import notes, verdict
 from cosilo.report.line_ends import apart
-from cosilo.report.over_time import over_time
+from cosilo.report.mean_over_time import mean_over_time
 from cosilo.report.summary import summarise
-from cosilo.report.time_to_accuracy import Soon, soon
+from cosilo.report.time_to_accuracy import TimeToAccuracy, time_to_accuracy
 from cosilo.reproduce.measures import measure
 
 VALUES = {
@@ -121,7 +121,7 @@ def test_a_curve_is_the_mean_over_seeds_of_the_mean_over_silos(comparison):
     )
     (row,) = summarise(made).rows
     first, last = row.curve
-    assert (first.rounds, last.rounds, last.stage) == (1, 2, "federated")
+    assert (first.rounds, last.rounds, str(last.stage)) == (1, 2, "federated")
     assert (first.accuracy.mean, first.accuracy.std) == pytest.approx((0.35, 0.1 / math.sqrt(2)))
     assert (last.accuracy.mean, last.accuracy.std) == pytest.approx((0.7, 0))
     # One of the runs has a global model.
@@ -139,7 +139,7 @@ def test_what_comes_after_the_last_round_has_no_round_of_its_own(comparison):
     one["scores"]["federated"] = scores(a=0.95, b=0.85)  # … and then each silo for itself
     made = comparison(compare={"personalised_fedavg": {"rounds": 3}}, personalised_fedavg=[one])
     (row,) = summarise(made).rows
-    assert [(mark.rounds, mark.stage) for mark in row.curve] == [
+    assert [(mark.rounds, str(mark.stage)) for mark in row.curve] == [
         (1, "round 1"),
         (2, "round 2"),
         (3, "round 3"),
@@ -433,15 +433,15 @@ def test_how_soon_by_hand(comparison, reader_of):
             local=[result(), result()],
         )
     )
-    goal = soon(summarise(made))
+    goal = time_to_accuracy(summarise(made))
     # The best of the runs are 0.82, 0.9, 0.85 and 0.9: all reach 0.82, in steps of half a point.
     assert (goal.accuracy, goal.joint, goal.given) == (0.82, True, False)
     # fedavg in rounds 2 (after 1 + 2 s) and 3 (after 1 + 1 + 1 s), fedprox in rounds 1 (5 s) and 3 (3 s).
-    assert goal.of("fedavg") == Soon(Average(2.5, pytest.approx(0.5**0.5)), Average(3.0, 0.0), 2)
-    assert goal.of("fedprox") == Soon(
+    assert goal.of("fedavg") == TimeToAccuracy(Average(2.5, pytest.approx(0.5**0.5)), Average(3.0, 0.0), 2)
+    assert goal.of("fedprox") == TimeToAccuracy(
         Average(2.0, pytest.approx(2**0.5)), Average(4.0, pytest.approx(2**0.5)), 2
     )
-    assert goal.of("local") == Soon(None, None, 0)
+    assert goal.of("local") == TimeToAccuracy(None, None, 0)
     assert goal.rounds == [1, 2, 3]
     assert goal.at("fedprox", 1).mean == pytest.approx(0.665)
     reader = reader_of(render(made))
@@ -457,15 +457,15 @@ def test_how_soon_an_accuracy_is_reached_that_the_recipe_names(comparison, reade
         fedavg=[rounds_of((0.5, 0.8), (1, 1)), rounds_of((0.5, 0.6), (1, 1))],
     )
     values = {**made.plan.values, "reach": 0.7}
-    goal = soon(summarise(replace(made, plan=replace(made.plan, values=values))))
+    goal = time_to_accuracy(summarise(replace(made, plan=replace(made.plan, values=values))))
     assert (goal.accuracy, goal.given) == (0.7, True)
-    assert goal.of("fedavg") == Soon(Average(2.0, None), None, 1)  # one of two seeds, and no clock
+    assert goal.of("fedavg") == TimeToAccuracy(Average(2.0, None), None, 1)  # one of two seeds, and no clock
     text = reader_of(render(replace(made, plan=replace(made.plan, values=values)))).cells
     assert "fedavg 2.0 1 of 2" in text
     # A run that is not judged by a global model is held to the mean over its silos.
-    goal = soon(summarise(comparison(fedavg=[result((0.2, 0.4), (0.6, 0.8))])))
+    goal = time_to_accuracy(summarise(comparison(fedavg=[result((0.2, 0.4), (0.6, 0.8))])))
     assert (goal.accuracy, goal.joint, goal.of("fedavg").rounds) == (0.7, False, Average(2.0, None))
-    assert soon(summarise(comparison(cofed=even(0.7)))) is None  # no rounds
+    assert time_to_accuracy(summarise(comparison(cofed=even(0.7)))) is None  # no rounds
 
 
 def test_a_table_reads_the_accuracy_that_all_methods_have(comparison):
@@ -491,18 +491,18 @@ def test_a_table_reads_the_accuracy_that_all_methods_have(comparison):
 
 def test_seeds_that_end_at_other_times_are_held_against_each_other_at_one_time():
     slow, fast = [(2.0, 0.5), (4.0, 0.75)], [(1.0, 0.25), (3.0, 1.0)]
-    marks = over_time([slow, fast])
+    marks = mean_over_time([slow, fast])
     # At 2 s: 0.5 and 0.25; at 3 s: 0.5 and 1; at 4 s: 0.75 and still 1.
     assert [mark.seconds for mark in marks] == [2.0, 3.0, 4.0]
     assert [mark.accuracy.mean for mark in marks] == [0.375, 0.75, 0.875]
-    assert over_time([]) == ()
+    assert mean_over_time([]) == ()
 
 
 def test_a_run_that_stopped_early_ends_at_its_last_round(comparison):
     one = result((0.5, 0.3), (0.7, 0.5))
     one["scores"]["round 2"] = one["scores"]["federated"]
     one["scores"]["federated"] = one["scores"].pop("federated")  # the same models, judged as the result
-    about = {"labellers": 1, "seconds": 0.0, "labels_moved": 0.0}
+    about = {"labellers": 1, "seconds": 0.0, "labels_moved": 0.0, "reconstruction_error": {}}
     one["exchange"] = [{"round": number, "uploaded": ["a"], **about} for number in (1, 2)]
     made = comparison(compare={"dofed_spp": {"rounds": 9}}, dofed_spp=[one])
     (row,) = summarise(made).rows

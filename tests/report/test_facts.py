@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from cosilo.errors import RunError
+from cosilo.protocol.stage import FEDERATED, LOCAL, Score
 from cosilo.report.facts import gather
-from cosilo.report.results import Score, histogram
+from cosilo.report.results import histogram, standard_error
 from cosilo.report.timing import timing
 
 
@@ -23,11 +24,11 @@ def test_gains_and_losses(make):
 
 def test_mean_accuracy_is_over_silos_with_every_score(make, small):
     results = gather(make(small)).results
-    assert results.means == {"local": pytest.approx(1.7 / 3), "federated": pytest.approx(1.72 / 3)}
+    assert results.means == {LOCAL: pytest.approx(1.7 / 3), FEDERATED: pytest.approx(1.72 / 3)}
     del small["scores"]["federated"]["a"]
     results = gather(make(small)).results
     assert results.compared == 2
-    assert results.means == {"local": pytest.approx(0.45), "federated": pytest.approx(0.5)}
+    assert results.means == {LOCAL: pytest.approx(0.45), FEDERATED: pytest.approx(0.5)}
 
 
 def test_same_numbers_as_the_run(make):
@@ -46,7 +47,7 @@ def test_local_accuracy_of_zero_has_no_ratio(make, small):
 
 
 def test_standard_error_and_what_is_clear(make, small):
-    assert Score(0.8, 100).error == pytest.approx(0.04)
+    assert standard_error(Score(0.8, 100)) == pytest.approx(0.04)
     silos = gather(make(small)).results.silos
     # b: 0.1 against 2·√(0.4·0.6/100 + 0.5·0.5/100) = 0.14
     assert [silo.clear for silo in silos] == [False, False, False]
@@ -86,17 +87,8 @@ def test_histogram_of_nothing_of_one_and_of_extremes():
 
 
 def test_overlap_counts_shared_classes(make):
+    assert gather(make()).results.vocabulary == ("cat", "dog", "eel", "fox")
     assert gather(make()).results.overlap == ((2, 1, 2), (1, 3, 2), (2, 2, 3))
-
-
-def test_votes(make):
-    results = gather(make()).results
-    assert results.vocabulary == ("cat", "dog", "eel", "fox")
-    (vote,) = results.rounds
-    assert vote.elected == {"cat": 12, "dog": 20, "eel": 7, "fox": 0}
-    assert vote.agreement[0] == (1.0, None, 0.75)
-    assert vote.mean_agreement == pytest.approx(0.625)
-    assert [silo.received for silo in results.silos] == [30, 25, 31]
 
 
 def test_failures_are_in_the_order_of_the_silos(make, small):
@@ -248,4 +240,4 @@ def test_a_damaged_result_is_one_line(make, small):
 
 
 def test_no_test_instances_is_no_crash():
-    assert math.isnan(Score(0.0, 0).error)
+    assert math.isnan(standard_error(Score(0.0, 0)))

@@ -16,7 +16,8 @@ from cosilo.report.run_page import render
 @pytest.fixture
 def no_figures(monkeypatch):
     """For tests that only read text: figures take most of the time."""
-    monkeypatch.setattr("cosilo.report.run_page.pictures", lambda facts: {})
+    monkeypatch.setattr("cosilo.report.run_page.cards", lambda facts, parts: {})
+    monkeypatch.setattr("cosilo.report.run_page.timeline", lambda timing: None)
 
 
 def test_writes_one_whole_file(make, reader_of):

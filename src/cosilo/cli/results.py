@@ -9,9 +9,9 @@ from cosilo.cli.printing import new_table, say, show
 from cosilo.comparison.compare import Comparison
 from cosilo.report import write_comparison, write_report
 from cosilo.report.averages import Average
-from cosilo.report.phrases import percent, seconds, size
+from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.summary import Row, Summary, summarise
-from cosilo.report.time_to_accuracy import soon
+from cosilo.report.time_to_accuracy import time_to_accuracy
 from cosilo.runs.run import Run
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def comparison_table(summary: Summary) -> "Table":
         "left\na silo": lambda row: size(row.left.mean) if row.left else None,
         "time of\na run": lambda row: seconds(row.seconds.mean) if row.seconds else None,
     }
-    goal = soon(summary)
+    goal = time_to_accuracy(summary)
     if goal:
         of, to = goal.of, percent(goal.accuracy)
         columns[f"rounds to\n{to}"] = lambda row: _short(of(row.name).rounds)

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from cosilo.report.phrases import ratio
+from cosilo.report.formatting import ratio
 
 
 @dataclass(frozen=True)

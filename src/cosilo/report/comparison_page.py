@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 import cosilo
 from cosilo.comparison.compare import Comparison
-from cosilo.report import curves, phrases
+from cosilo.report import curves, formatting
 from cosilo.report.averages import Average, points
 from cosilo.report.comparison_verdict import notes, verdict
-from cosilo.report.over_time import TimeMark
-from cosilo.report.pictures import Picture
+from cosilo.report.mean_over_time import MeanAtTime
+from cosilo.report.parts import Card
 from cosilo.report.run_page import environment
-from cosilo.report.summary import Mark, Row, Summary, summarise
-from cosilo.report.time_to_accuracy import soon
+from cosilo.report.summary import MeanPoint, Row, Summary, summarise
+from cosilo.report.time_to_accuracy import time_to_accuracy
 from cosilo.runs.durable_files import write
 from cosilo.text import listing
 
@@ -47,11 +47,11 @@ def render(comparison: Comparison) -> str:
             notes=notes(summary),
             rows=[_row(row, curves.colours(rows)[row.name], summary) for row in rows],
             scale=_scale(summary),
-            pictures=_pictures(summary),
-            soon=soon(summary),
+            cards=_cards(summary),
+            goal=time_to_accuracy(summary),
             colours={name: look.colour for name, look in curves.colours(rows).items()},
             keys=list(dict.fromkeys(key for row in rows for key in row.parameters)),
-            recipe=list(phrases.dotted(shared)),
+            recipe=list(formatting.dotted(shared)),
             failures=[(row.name, seed, text) for row in rows for seed, text in row.failed.items()],
             silos=sorted({run.silos for row in rows for run in row.runs}),
             seconds=sum(run.seconds for row in rows for run in row.runs),
@@ -86,13 +86,13 @@ def _row(row: Row, look: curves.Look, summary: Summary) -> dict[str, Any]:
         "bar": bar,
         "local": _cell(row.local, points, "%"),
         "accuracy": _cell(row.accuracy, points, "%"),
-        "relative": _cell(row.relative, phrases.ratio),
+        "relative": _cell(row.relative, formatting.ratio),
         "share": _cell(row.share, points, "%"),
         "joint": _cell(row.joint, points, "%"),
         "labelling": _cell(row.labelling, points, "%"),
-        "simulated": _cell(row.simulated, phrases.seconds),
-        "left": _cell(row.left, phrases.size),
-        "seconds": _cell(row.seconds, phrases.seconds),
+        "simulated": _cell(row.simulated, formatting.seconds),
+        "left": _cell(row.left, formatting.size),
+        "seconds": _cell(row.seconds, formatting.seconds),
     }
 
 
@@ -112,50 +112,50 @@ def _scale(summary: Summary) -> tuple[float, float]:
 # ---------------------------------------------------------------------- figures with captions
 
 
-def _pictures(summary: Summary) -> dict[str, Picture]:
+def _cards(summary: Summary) -> dict[str, Card]:
     found = {}
     drawn = _drawn(summary, lambda row: row.curve)
     if drawn:
-        found["rounds"] = Picture(
+        found["rounds"] = Card(
             "Accuracy by round",
-            Markup(curves.by_round("rounds", drawn, summary.baselines)),
             f"Mean over the silos, each on its own test data{_over(summary)}.{_dashed(summary)}"
             f"{_jumps(drawn)}",
+            Markup(curves.by_round("rounds", drawn, summary.baselines)),
         )
     drawn = _drawn(summary, lambda row: row.joint_curve)
     if drawn:
-        found["joint"] = Picture(
+        found["joint"] = Card(
             "Accuracy of the global model by round",
-            Markup(curves.by_round("joint", drawn)),
             f"One model over all classes, on the test data of all silos together{_over(summary)}."
             f"{_jumps(drawn)}",
+            Markup(curves.by_round("joint", drawn)),
         )
     said = "a curve begins when there is a score on every seed, and a dotted line carries on its last value."
     timed = _timed(summary, lambda row: row.time_curve)
     if timed:
-        found["times"] = Picture(
+        found["times"] = Card(
             "Accuracy by simulated time",
-            Markup(curves.by_time("times", timed, summary.baselines)),
             "What the models reach that are there at a time, mean over the silos: it changes when a round is "
             f"over{_over(summary)}; {said}{_dashed(summary)} Simulated time is computing and uploading by "
             "the recipe's clock.",
+            Markup(curves.by_time("times", timed, summary.baselines)),
         )
     timed = _timed(summary, lambda row: row.joint_time_curve)
     if timed:
-        found["joint-times"] = Picture(
+        found["joint-times"] = Card(
             "Accuracy of the global model by simulated time",
-            Markup(curves.by_time("joint-times", timed)),
             f"One model over all classes, on the test data of all silos together{_over(summary)}; {said}",
+            Markup(curves.by_time("joint-times", timed)),
         )
     return found
 
 
-def _timed(summary: Summary, of: Callable[[Row], tuple[TimeMark, ...]]) -> list[curves.TimeCurve]:
+def _timed(summary: Summary, of: Callable[[Row], tuple[MeanAtTime, ...]]) -> list[curves.TimeCurve]:
     looks = curves.colours(summary.rows)
     return [curves.TimeCurve(row.name, looks[row.name], of(row)) for row in summary.rows if of(row)]
 
 
-def _drawn(summary: Summary, of: Callable[[Row], tuple[Mark, ...]]) -> list[curves.Curve]:
+def _drawn(summary: Summary, of: Callable[[Row], tuple[MeanPoint, ...]]) -> list[curves.Curve]:
     """The curves; none if no method has more than one round, because a table then says as much."""
     looks = curves.colours(summary.rows)
     found = [curves.Curve(row.name, looks[row.name], of(row)) for row in summary.rows if of(row)]
@@ -189,7 +189,7 @@ def _jumps(drawn: list[curves.Curve]) -> str:
     return text
 
 
-def _goes_on(marks: Sequence[Mark]) -> bool:
+def _goes_on(marks: Sequence[MeanPoint]) -> bool:
     """Whether something comes after the last round that changes the models."""
     if len(marks) < 2:
         return False

@@ -7,7 +7,7 @@ that the spread of the differences is what tells a lead from chance.
 from collections.abc import Sequence
 
 from cosilo.report.averages import Average, average, points
-from cosilo.report.phrases import plural
+from cosilo.report.formatting import plural
 from cosilo.report.summary import Row, Summary
 from cosilo.text import listing
 

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from cosilo.report.formatting import seconds, short
 from cosilo.report.line_ends import COLOURS, End, beside, write_names
-from cosilo.report.over_time import TimeMark
-from cosilo.report.phrases import seconds, short
-from cosilo.report.summary import Baseline, Mark, Row
-from cosilo.report.svg import SOFT, look, render
+from cosilo.report.mean_over_time import MeanAtTime
+from cosilo.report.summary import Baseline, MeanPoint, Row
+from cosilo.report.svg import DASHED, SOFT, look, render
 
 #: If there are more methods than colours these come again, with dashes.
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (2, 1.5)))
@@ -33,7 +33,7 @@ class Curve:
 
     name: str
     look: Look
-    marks: Sequence[Mark]
+    marks: Sequence[MeanPoint]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TimeCurve:
 
     name: str
     look: Look
-    marks: Sequence[TimeMark]
+    marks: Sequence[MeanAtTime]
 
 
 def colours(rows: Sequence[Row]) -> dict[str, Look]:
@@ -94,7 +94,7 @@ def _ends(curves: Sequence[Curve] | Sequence[TimeCurve], baselines: Sequence[Bas
 def _start(ends: Sequence[End], baselines: Sequence[Baseline]) -> tuple[Figure, Axes]:
     figure, axes = beside(ends)
     for base in baselines:
-        axes.axhline(100 * base.accuracy.mean, color=SOFT, linewidth=1.5, linestyle=(0, (4, 3)))
+        axes.axhline(100 * base.accuracy.mean, color=SOFT, linewidth=1.5, linestyle=DASHED)
     return figure, axes
 
 

@@ -5,14 +5,14 @@ and any number of workers; `traffic` and `timing` also depend on crashes and mac
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from cosilo.errors import RunError
-from cosilo.report.exchange import Exchange, exchange
-from cosilo.report.pace import Pace, members, pace
+from cosilo.errors import BadMessage, RunError
+from cosilo.protocol.findings import Findings
+from cosilo.report.parts import kinds
 from cosilo.report.results import Results, results
 from cosilo.report.simulated import Simulated, simulated
 from cosilo.report.targets import Targets, targets
@@ -52,12 +52,6 @@ class About:
     recipe: Recipe | None
 
     @property
-    def rounds(self) -> int:
-        """How often the method exchanges; 1 if it has no such parameter."""
-        rounds = self.parameters.get("rounds", 1)
-        return rounds if isinstance(rounds, int) and rounds > 0 else 1
-
-    @property
     def command(self) -> str | None:
         """What repeats the run on the command line, if it came from there."""
         if self.recipe is None:
@@ -76,8 +70,10 @@ class Facts:
     traffic: Traffic
     timing: Timing
     targets: Targets
-    exchange: Exchange
-    pace: Pace | None
+    #: What the method found out beside scores.
+    findings: tuple[Findings, ...]
+    #: How many rounds there were; None if the method has none.
+    rounds: int | None
     #: The members of every silo that is an institution.
     members: Mapping[str, tuple[str, ...]]
     simulated: Simulated | None
@@ -92,23 +88,39 @@ def gather(run: Run, clock: Clock | None = None) -> Facts:
     try:
         about = _about(run)
         clock = clock or run.clock
-        stages, travelled = tuple(result["scores"]), exchange(result)
+        findings = tuple(found for kind in kinds() if (found := run.findings(kind)) is not None)
+        rounds = _rounds(findings, about.parameters)
+        scores = results(run, result)
         return Facts(
             about,
-            results(run, result),
-            traffic(run, len(travelled.rounds) or about.rounds),
+            scores,
+            traffic(run, rounds or 1),
             timing(run.events(), run.asks()),
             targets(result, run.about["silos"]),
-            travelled,
-            pace(result),
-            members(run.about),
-            None if clock is None else simulated(clock, run.moments(clock), stages),
+            findings,
+            rounds,
+            _members(run.about),
+            None if clock is None else simulated(clock, run.moments(clock), scores.stages),
         )
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, BadMessage) as error:
         raise RunError(
             f"{run.folder}: its files are not those of a finished run ({type(error).__name__}: {error}); "
             "restore them or start a new run"
         ) from error
+
+
+def _rounds(findings: Sequence[Findings], parameters: Mapping[str, object]) -> int | None:
+    """As many as the method found that there were, or as many as it was told."""
+    for found in findings:
+        if found.rounds_done is not None:
+            return found.rounds_done
+    told = parameters.get("rounds")
+    return told if isinstance(told, int) else None
+
+
+def _members(about: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    found = about.get("members") or {}
+    return {str(name): tuple(map(str, inside)) for name, inside in found.items() if inside}
 
 
 def _about(run: Run) -> About:

@@ -1,7 +1,6 @@
 """Heat maps: silo by silo, and silo by round. They name up to 25 silos, and are as small for a hundred."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,18 +8,17 @@ from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from cosilo.report.exchange import Exchange, Similarity
-from cosilo.report.phrases import short
-from cosilo.report.results import Results, Round
+from cosilo.report.formatting import short
+from cosilo.report.results import Results
 from cosilo.report.svg import BLUE, INK, WIDTH, look, new, render
 
-#: Up to so many silos a heat map has a number in every cell; up to so many it names them.
+#: Up to this many silos a heat map has a number in every cell; up to this many it names them.
 NUMBERED, NAMED = 12, 25
 
 # It starts at a light blue, so that white is free to mean "nothing to show".
 _SCALE = LinearSegmentedColormap.from_list("blues", ["#e3eef7", "#8dbbdd", "#3d86bf", "#0d4a7c"])
 _BLUES = _SCALE.with_extremes(bad=(1, 1, 1, 0))
-#: Travelled or not.
+#: Empty or filled.
 _TWO = ListedColormap(["#eef2f6", BLUE])
 
 
@@ -29,56 +27,39 @@ def overlap(results: Results) -> str:
     matrix = np.array(results.overlap, dtype=float)
     names = [silo.name for silo in results.silos]
     alt = f"Heat map of the number of classes that each pair of {len(names)} silos shares"
-    return _heat_map("overlap", alt, matrix, names, "{:.0f}", "shared classes", top=None)
+    return heat_map("overlap", alt, matrix, names, "{:.0f}", "shared classes", top=None)
 
 
-def agreement(round_: Round, numbers: Mapping[str, int]) -> str:
-    """How often each pair of silos gave the same label; `numbers` are the places of the silos in tables."""
-    matrix = np.array([[np.nan if v is None else v for v in row] for row in round_.agreement], dtype=float)
-    alt = f"Heat map of the share of pool labels on which each pair of {len(matrix)} silos agrees"
-    names = list(round_.voters)
-    places = [numbers[name] for name in names]
-    return _heat_map("agreement", alt, matrix, names, "{:.2f}", "agreement", top=1.0, places=places)
-
-
-def similarity(found: Similarity, numbers: Mapping[str, int]) -> str:
-    """How much the silo of a row learns from that of a column; blank where nothing."""
-    matrix = np.array(found.values, dtype=float)
-    matrix[matrix <= 0] = np.nan
-    alt = f"Heat map of how much each of {len(matrix)} silos, a row, learns from each other one, a column"
-    label = "similarity ratio" if found.kind == "similarity" else "weight over all rounds"
-    places = [numbers[name] for name in found.silos]
-    top = float(np.nanmax(matrix))
-    names = list(found.silos)
-    return _heat_map("similarity", alt, matrix, names, "{:.2f}", label, top, places, ("learns", "from"))
-
-
-def travels(exchange: Exchange, numbers: Mapping[str, int]) -> str:
-    """Whose models travelled in which round: a row for each silo, a column for each round."""
-    names, rounds = list(numbers), exchange.rounds
-    matrix = np.array([[name in one.uploaded for one in rounds] for name in names], dtype=float)
-    alt = f"Grid of {len(names)} silos and {len(rounds)} rounds: filled where the silo's model travelled"
+def filled_cells(
+    name: str,
+    alt: str,
+    matrix: NDArray[np.float64],
+    places: Mapping[str, int],
+    columns: Sequence[int],
+    label: str,
+) -> str:
+    """A row for each silo, a column for each number; filled where the matrix is 1."""
     with look():
-        row = 19 if len(names) <= NAMED else max(1.5, 420 / len(names))
-        figure = new(70 + row * len(names))
+        row = 19 if len(places) <= NAMED else max(1.5, 420 / len(places))
+        figure = new(70 + row * len(places))
         axes = figure.add_subplot()
         axes.imshow(matrix, cmap=_TWO, vmin=0, vmax=1, interpolation="none", aspect="auto")
         axes.spines[:].set_visible(False)
-        if len(names) <= NAMED:
-            axes.set_yticks(range(len(names)), [short(name, 16) for name in names])
+        if len(places) <= NAMED:
+            axes.set_yticks(range(len(places)), [short(one, 16) for one in places])
         else:
-            at, labels = _ticks(list(numbers.values()))
+            at, labels = _ticks(list(places.values()))
             axes.set_yticks(at, labels)
             axes.set_ylabel("number of the silo in the table")
-        if len(names) <= NAMED and len(rounds) <= 40:
-            _gaps(axes, len(names), len(rounds))
-        step = max(1, -(-len(rounds) // 10))
-        axes.set_xticks(range(0, len(rounds), step), [str(one.round) for one in rounds[::step]])
-        axes.set_xlabel("rounds")
-        return render(figure, "travels", alt, crop=True)
+        if len(places) <= NAMED and len(columns) <= 40:
+            _gaps(axes, len(places), len(columns))
+        step = max(1, -(-len(columns) // 10))
+        axes.set_xticks(range(0, len(columns), step), [str(one) for one in columns[::step]])
+        axes.set_xlabel(label)
+        return render(figure, name, alt, crop=True)
 
 
-def _heat_map(
+def heat_map(
     name: str,
     alt: str,
     matrix: NDArray[np.float64],
@@ -89,6 +70,21 @@ def _heat_map(
     places: Sequence[int] | None = None,
     sides: tuple[str, str] = ("", ""),
 ) -> str:
+    """A square of silos, blank where the matrix is NaN.
+
+    Parameters
+    ----------
+    form
+        How a value is written, where there is room.
+    label
+        What the colours mean, where there is none.
+    top
+        The value of the darkest colour; None: the highest there is.
+    places
+        The numbers of the silos in the table, where there are too many to name.
+    sides
+        What the axes of rows and of columns are called.
+    """
     count = len(names)
     with look():
         # A few silos do not need large cells; many need all the width there is.
@@ -119,7 +115,7 @@ def _heat_map(
         return render(figure, name, alt, crop=True)
 
 
-def _readable_on(colour: Any) -> str:
+def _readable_on(colour: NDArray[np.float64]) -> str:
     """White or ink, whichever has more contrast with a colour (WCAG's relative luminance)."""
     rgb = np.array(colour[:3])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)

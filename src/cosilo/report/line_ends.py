@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
-from cosilo.report.phrases import short
+from cosilo.report.formatting import short
 from cosilo.report.svg import TALL, WIDTH, new
 
 #: Colours that people with any colour vision can tell apart (Okabe and Ito, with wine for the yellow that is

@@ -1,4 +1,4 @@
-"""What a run found out: scores, gains, overlap of tasks, votes, failures."""
+"""What every run finds out: scores, gains, overlap of tasks, failures."""
 
 import math
 import statistics
@@ -10,27 +10,26 @@ from typing import Any
 import numpy as np
 
 from cosilo.data.labels import in_order
+from cosilo.protocol.stage import FEDERATED, LOCAL, Score, Stage
 from cosilo.runs.run import Run
 
 #: A histogram with more bars than this gets wider ones.
 _MOST_BARS = 16
 
 
-@dataclass(frozen=True)
-class Score:
-    """An accuracy, and the number of test instances it was taken on."""
+def standard_error(score: Score) -> float:
+    """Of an accuracy: what comes from the size of the test set alone.
 
-    accuracy: float
-    instances: int
-
-    @property
-    def error(self) -> float:
-        """The standard error that comes from the size of the test set alone."""
-        return math.sqrt(self.accuracy * (1 - self.accuracy) / self.instances) if self.instances else math.nan
+    >>> round(standard_error(Score(0.8, 100)), 6)
+    0.04
+    """
+    if not score.instances:
+        return math.nan
+    return math.sqrt(score.accuracy * (1 - score.accuracy) / score.instances)
 
 
 @dataclass(frozen=True)
-class Failed:
+class StepFailure:
     """A step a silo did not do, with the one line that says why."""
 
     silo: str
@@ -41,15 +40,13 @@ class Failed:
 
 @dataclass(frozen=True)
 class SiloResult:
-    """One silo: its task, its scores by stage, what it got out of the vote."""
+    """One silo: its task, its scores by stage, the steps that it failed in."""
 
     name: str
     classes: tuple[str, ...]
-    scores: Mapping[str, Score]
+    scores: Mapping[Stage, Score]
     relative: float | None
-    received: int | None
-    abstained: float | None
-    failures: tuple[Failed, ...]
+    failures: tuple[StepFailure, ...]
 
     @property
     def private(self) -> bool:
@@ -64,8 +61,9 @@ class SiloResult:
         """
         if self.relative is None:
             return False
-        local, federated = self.scores["local"], self.scores["federated"]
-        return abs(federated.accuracy - local.accuracy) > 2 * math.hypot(local.error, federated.error)
+        local, federated = self.scores[LOCAL], self.scores[FEDERATED]
+        error = math.hypot(standard_error(local), standard_error(federated))
+        return abs(federated.accuracy - local.accuracy) > 2 * error
 
 
 @dataclass(frozen=True)
@@ -97,74 +95,48 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Round:
-    """One vote: who voted, what was elected, who got how much, who agreed with whom."""
-
-    stage: str
-    voters: tuple[str, ...]
-    elected: Mapping[str, int]
-    received: Mapping[str, int]
-    abstained: Mapping[str, float]
-    agreement: tuple[tuple[float | None, ...], ...]
-
-    @property
-    def mean_agreement(self) -> float | None:
-        """Over the pairs of different silos that can be compared."""
-        values = [
-            value
-            for i, row in enumerate(self.agreement)
-            for j, value in enumerate(row)
-            if i < j and value is not None
-        ]
-        return statistics.fmean(values) if values else None
-
-
-@dataclass(frozen=True)
 class Results:
     """What depends on settings, data and seed alone."""
 
-    stages: tuple[str, ...]
+    stages: tuple[Stage, ...]
     vocabulary: tuple[str, ...]
     silos: tuple[SiloResult, ...]
     #: Mean accuracy by stage, over the silos that have a score after every stage; `compared` of them.
-    means: Mapping[str, float]
+    means: Mapping[Stage, float]
     compared: int
     spread: Spread | None
     histogram: Histogram | None
     #: How many classes two silos have in common; on the diagonal, how many one has.
     overlap: tuple[tuple[int, ...], ...]
-    rounds: tuple[Round, ...]
-    failures: tuple[Failed, ...]
+    failures: tuple[StepFailure, ...]
     #: Accuracy by stage of the one global network, on the test data of all silos together.
-    joint: Mapping[str, float]
+    joint: Mapping[Stage, float]
 
     @property
     def has_local(self) -> bool:
         """Whether silos first trained alone: without that there is nothing to be relative to."""
-        return "local" in self.stages
+        return LOCAL in self.stages
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The numbers of the silos in tables, which figures use where there is no room for names."""
+        return {silo.name: number for number, silo in enumerate(self.silos, start=1)}
 
 
 def results(run: Run, result: Mapping[str, Any]) -> Results:
     """Put together what result.json holds."""
     names: list[str] = run.about["silos"]
     tasks = {name: tuple(map(str, result["tasks"].get(name, ()))) for name in names}
-    stages = tuple(result["scores"])
+    scores = scores_by_stage(result["scores"])
+    stages = tuple(scores)
     relative = run.relative_accuracy()
-    rounds = tuple(_round(one) for one in result.get("voting", []))
     failures = _failures(result["failures"], names)
-    last = rounds[-1] if rounds else None
     silos = tuple(
         SiloResult(
             name,
             tasks[name],
-            {
-                stage: Score(float(found[name]["accuracy"]), int(found[name]["instances"]))
-                for stage, found in result["scores"].items()
-                if name in found
-            },
+            {stage: found[name] for stage, found in scores.items() if name in found},
             relative.get(name),
-            last.received.get(name) if last else None,
-            last.abstained.get(name) if last else None,
             tuple(failure for failure in failures if failure.silo == name),
         )
         for name in names
@@ -180,32 +152,32 @@ def results(run: Run, result: Mapping[str, Any]) -> Results:
         spread=_spread(silos),
         histogram=histogram(list(relative.values())),
         overlap=_overlap(list(tasks.values()), vocabulary),
-        rounds=rounds,
         failures=failures,
-        joint={stage: float(score["accuracy"]) for stage, score in result.get("joint", {}).items()},
+        joint={
+            Stage.parse(stage): float(score["accuracy"]) for stage, score in result.get("joint", {}).items()
+        },
     )
 
 
-def _means(silos: Sequence[SiloResult], stages: Sequence[str]) -> dict[str, float]:
+def scores_by_stage(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[Stage, dict[str, Score]]:
+    """Scores as result.json has them, by stage and silo."""
+    return {
+        Stage.parse(stage): {
+            name: Score(float(score["accuracy"]), int(score["instances"])) for name, score in by_silo.items()
+        }
+        for stage, by_silo in found.items()
+    }
+
+
+def _means(silos: Sequence[SiloResult], stages: Sequence[Stage]) -> dict[Stage, float]:
     if not silos:
         return {}
     return {stage: statistics.fmean(silo.scores[stage].accuracy for silo in silos) for stage in stages}
 
 
-def _round(found: Mapping[str, Any]) -> Round:
-    return Round(
-        stage=found["stage"],
-        voters=tuple(found["voters"]),
-        elected=dict(found["elected"]),
-        received=dict(found["received"]),
-        abstained=dict(found["abstained"]),
-        agreement=tuple(tuple(row) for row in found["agreement"]),
-    )
-
-
-def _failures(found: Sequence[Mapping[str, str]], names: list[str]) -> tuple[Failed, ...]:
+def _failures(found: Sequence[Mapping[str, str]], names: list[str]) -> tuple[StepFailure, ...]:
     """In the order of the steps, and within a step in that of the silos: arrival is a matter of timing."""
-    failures = [Failed(one["silo"], one["step"], one["kind"], one["text"]) for one in found]
+    failures = [StepFailure(one["silo"], one["step"], one["kind"], one["text"]) for one in found]
     place = {name: number for number, name in enumerate(names)}
     steps = groupby(failures, key=lambda one: one.step)
     return tuple(one for _, group in steps for one in sorted(group, key=lambda one: place.get(one.silo, -1)))

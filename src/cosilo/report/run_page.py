@@ -10,19 +10,19 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cosilo.report import phrases
+from cosilo.protocol.stage import FEDERATED, LOCAL
+from cosilo.report import formatting, phrases
+from cosilo.report.cards import cards, timeline
 from cosilo.report.facts import Facts, gather
 from cosilo.report.heat_maps import NAMED
-from cosilo.report.pictures import pictures
-from cosilo.report.results import SiloResult
+from cosilo.report.parts import show
+from cosilo.report.results import SiloResult, standard_error
 from cosilo.runs.durable_files import write
 from cosilo.runs.run import Run
 from cosilo.text import listing
 
 #: A table with more rows than this scrolls in a box of its own; on paper it is whole.
 _LONG = 30
-#: A table with more cells than this would weigh too much; it then shows the first and the last round.
-_MOST_CELLS = 5000
 #: With more fields than this the table of bytes has one column per kind.
 _MOST_FIELDS = 9
 
@@ -44,24 +44,26 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
-        "percent": phrases.percent,
-        "ratio": phrases.ratio,
-        "signed": phrases.signed,
-        "size": phrases.size,
-        "seconds": phrases.seconds,
-        "plural": phrases.plural,
+        "percent": formatting.percent,
+        "ratio": formatting.ratio,
+        "signed": formatting.signed,
+        "size": formatting.size,
+        "seconds": formatting.seconds,
+        "plural": formatting.plural,
         "listing": listing,
-        "few": phrases.few,
-        "short": phrases.short,
+        "few": formatting.few,
+        "short": formatting.short,
+        "standard_error": standard_error,
         "value": _value,
     }
     css = resources.files("cosilo.report").joinpath("report.css").read_text("utf-8")
-    found.globals["css"] = Markup(css)
+    found.globals |= {"css": Markup(css), "LOCAL": LOCAL, "FEDERATED": FEDERATED}
     return found
 
 
 def render(facts: Facts) -> str:
     """The whole page."""
+    parts = [show(found, facts.results) for found in facts.findings]
     return (
         environment()
         .get_template("report.html")
@@ -73,26 +75,24 @@ def render(facts: Facts) -> str:
             created=_date(facts.about.created),
             verdict=phrases.verdict(facts),
             certainty=phrases.certainty(facts.results.spread) if facts.results.spread else "",
-            exchange=phrases.exchange(facts.traffic),
+            cost_of_models=phrases.cost_of_models(facts.traffic),
             rows=_rows(facts),
             scale=_scale(facts),
-            pictures=pictures(facts),
+            cards=cards(facts, parts),
+            timeline=timeline(facts.timing),
+            columns=[column for part in parts for column in part.columns],
             targets=facts.targets,
             labelled=facts.targets.shown,
-            travels=facts.exchange,
-            members=facts.members,
             simulated=facts.simulated,
-            clock=list(phrases.dotted(facts.simulated.clock.model_dump(mode="json", exclude_unset=True)))
+            clock=list(formatting.dotted(facts.simulated.clock.model_dump(mode="json", exclude_unset=True)))
             if facts.simulated
             else [],
-            classes=_classes(facts),
             sent=_sent(facts),
-            recipe=list(phrases.dotted(facts.about.recipe.values)) if facts.about.recipe else [],
-            federated="federated" in facts.results.stages,
-            local=facts.results.has_local or "federated" not in facts.results.stages,
+            recipe=list(formatting.dotted(facts.about.recipe.values)) if facts.about.recipe else [],
+            federated=FEDERATED in facts.results.stages,
+            local=facts.results.has_local or FEDERATED not in facts.results.stages,
             long=len(facts.results.silos) > _LONG,
             numbered=len(facts.results.silos) > NAMED,
-            abstained=any(silo.abstained for silo in facts.results.silos),
         )
     )
 
@@ -105,7 +105,7 @@ def _date(created: str) -> str:
         return created
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     """A setting as it stands in a recipe."""
     if isinstance(value, list) and len(json.dumps(value)) > 60:
         lines = ",\n".join("  " + json.dumps(one, ensure_ascii=False) for one in value)
@@ -120,7 +120,7 @@ def _rows(facts: Facts) -> list[dict[str, Any]]:
     low, high = _scale(facts)
     rows = []
     for number, silo in enumerate(facts.results.silos, start=1):
-        local, federated = silo.scores.get("local"), silo.scores.get("federated")
+        local, federated = silo.scores.get(LOCAL), silo.scores.get(FEDERATED)
         some = next(iter(silo.scores.values()), None)
         bar = None
         if local and federated:
@@ -131,11 +131,11 @@ def _rows(facts: Facts) -> list[dict[str, Any]]:
                 "number": number,
                 "silo": silo,
                 "instances": some.instances if some else None,
-                "local": phrases.percent(local.accuracy) if local else _missing(silo),
-                "federated": phrases.percent(federated.accuracy) if federated else _missing(silo),
+                "local": formatting.percent(local.accuracy) if local else _missing(silo),
+                "federated": formatting.percent(federated.accuracy) if federated else _missing(silo),
                 "wanted": facts.targets.wanted.get(silo.name, ()),
                 "labelling": {
-                    stage: phrases.percent(score.accuracy)
+                    stage: formatting.percent(score.accuracy)
                     for stage in facts.targets.stages
                     if (score := facts.targets.score(silo.name, stage))
                 },
@@ -163,24 +163,6 @@ def _scale(facts: Facts) -> tuple[float, float]:
     return (int(10 * min(scores, default=0) - 1e-9) / 10, 1.0) if scores and min(scores) < 1 else (0.9, 1.0)
 
 
-# ---------------------------------------------------------------------- votes
-
-
-def _classes(facts: Facts) -> dict[str, Any]:
-    """Exact numbers of every vote: a row per class."""
-    rounds = facts.results.rounds
-    if not rounds:
-        return {"rounds": [], "rows": []}
-    if len(rounds) * len(rounds[-1].elected) > _MOST_CELLS:
-        rounds = (rounds[0], rounds[-1])
-    holders = dict.fromkeys(facts.results.vocabulary, 0)
-    for silo in facts.results.silos:
-        for name in silo.classes:
-            holders[name] += 1
-    rows = [(name, holders[name], [one.elected.get(name, 0) for one in rounds]) for name in holders]
-    return {"rounds": rounds, "rows": rows}
-
-
 # ---------------------------------------------------------------------- what left
 
 
@@ -200,7 +182,7 @@ def _sent(facts: Facts) -> dict[str, Any]:
     else:
         for kind in dict.fromkeys(field.kind for field in traffic.fields):
             places = [place for place, field in enumerate(traffic.fields) if field.kind == kind]
-            columns.append((kind, phrases.plural(len(places), "field"), places))
+            columns.append((kind, formatting.plural(len(places), "field"), places))
     rows = []
     for sent in traffic.silos:
         cells: list[tuple[int | None, int] | None] = []

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cosilo.protocol.stage import LOCAL, Stage
 from cosilo.simulated_time.clock import Clock, Moment, judged
 
 
@@ -18,21 +19,22 @@ class Simulated:
     #: By step, of those that take time: how often it was asked for, seconds of computing, of uploading.
     steps: Mapping[str, tuple[int, float, float]]
     #: When each stage was judged, in seconds; empty if that is not known.
-    at: Mapping[str, float]
+    at: Mapping[Stage, float]
 
-    def curve(self, accuracies: Mapping[str, float]) -> tuple[tuple[float, float], ...]:
+    def curve(self, accuracies: Mapping[Stage, float]) -> tuple[tuple[float, float], ...]:
         """Seconds and accuracy after every stage; local training is no point of it, but what it is held to.
 
+        >>> from cosilo.protocol.stage import FEDERATED
         >>> clock = Clock.model_validate({"up": {"rate": 1.0}})
-        >>> found = Simulated(clock, 9.0, 9.0, 0.0, {}, {"local": 0.0, "federated": 9.0})
-        >>> found.curve({"local": 0.5, "federated": 0.75})
+        >>> found = Simulated(clock, 9.0, 9.0, 0.0, {}, {LOCAL: 0.0, FEDERATED: 9.0})
+        >>> found.curve({LOCAL: 0.5, FEDERATED: 0.75})
         ((9.0, 0.75),)
         """
-        there = [stage for stage in accuracies if stage != "local" and stage in self.at]
+        there = [stage for stage in accuracies if stage != LOCAL and stage in self.at]
         return tuple((self.at[stage], accuracies[stage]) for stage in there)
 
 
-def simulated(clock: Clock, moments: Sequence[Moment], stages: Sequence[str]) -> Simulated:
+def simulated(clock: Clock, moments: Sequence[Moment], stages: Sequence[Stage]) -> Simulated:
     """Add up the moments of a run."""
     steps: dict[str, tuple[int, float, float]] = {}
     for moment in moments:

@@ -4,15 +4,15 @@ Every number of a run is its last one, never its best. A mean over silos is over
 every stage of the run; a spread is the sample standard deviation (n − 1) over the seeds.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cosilo.comparison.compare import Comparison
+from cosilo.protocol.stage import LOCAL, Stage
 from cosilo.report.averages import Average, average
 from cosilo.report.facts import Facts, gather
-from cosilo.report.over_time import TimeMark, over_time
+from cosilo.report.mean_over_time import MeanAtTime, mean_over_time
 from cosilo.runs.run import Run
 from cosilo.simulated_time.clock import Clock
 
@@ -22,7 +22,7 @@ class Point:
     """The accuracy after a stage, and how many rounds there were until then."""
 
     rounds: int
-    stage: str
+    stage: Stage
     accuracy: float
 
 
@@ -65,11 +65,11 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Mark:
+class MeanPoint:
     """A point of a curve: the mean over seeds."""
 
     rounds: int
-    stage: str
+    stage: Stage
     accuracy: Average
 
 
@@ -140,24 +140,24 @@ class Row:
         return average(run.seconds for run in self.runs)
 
     @property
-    def curve(self) -> tuple[Mark, ...]:
+    def curve(self) -> tuple[MeanPoint, ...]:
         """Accuracy by round."""
-        return _marks([run.curve for run in self.runs])
+        return _mean_curve([run.curve for run in self.runs])
 
     @property
-    def joint_curve(self) -> tuple[Mark, ...]:
+    def joint_curve(self) -> tuple[MeanPoint, ...]:
         """Accuracy of the global model by round."""
-        return _marks([run.joint_curve for run in self.runs])
+        return _mean_curve([run.joint_curve for run in self.runs])
 
     @property
-    def time_curve(self) -> tuple[TimeMark, ...]:
+    def time_curve(self) -> tuple[MeanAtTime, ...]:
         """Accuracy by simulated time."""
-        return over_time([run.time_curve for run in self.runs if run.time_curve])
+        return mean_over_time([run.time_curve for run in self.runs if run.time_curve])
 
     @property
-    def joint_time_curve(self) -> tuple[TimeMark, ...]:
+    def joint_time_curve(self) -> tuple[MeanAtTime, ...]:
         """Accuracy of the global model by simulated time."""
-        return over_time([run.joint_time_curve for run in self.runs if run.joint_time_curve])
+        return mean_over_time([run.joint_time_curve for run in self.runs if run.joint_time_curve])
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def numbers(run: Run, clock: Clock | None = None) -> Numbers:
     told = facts.simulated if clock is not None else None
     return Numbers(
         seed=facts.about.seed,
-        local=results.means.get("local"),
+        local=results.means.get(LOCAL),
         accuracy=results.means.get(results.stages[-1]) if results.stages else None,
         relative=spread.mean if spread else None,
         gained=spread.gained if spread else 0,
@@ -226,7 +226,7 @@ def numbers(run: Run, clock: Clock | None = None) -> Numbers:
         silos=len(results.silos),
         scored=results.compared,
         failures=len(results.failures),
-        baseline=run.scores("local"),
+        baseline=run.scores(LOCAL),
         curve=_curve(facts, results.means),
         joint_curve=_curve(facts, joint),
         simulated=told.total if told else None,
@@ -235,24 +235,19 @@ def numbers(run: Run, clock: Clock | None = None) -> Numbers:
     )
 
 
-def _curve(facts: Facts, scores: Mapping[str, float]) -> tuple[Point, ...]:
+def _curve(facts: Facts, scores: Mapping[Stage, float]) -> tuple[Point, ...]:
     """Scores by round; what comes after the last round, such as fine-tuning, has the number of that round."""
-    numbered = {
-        stage: int(found[1]) for stage in scores if (found := re.fullmatch(r"round (\d+)", stage)) is not None
-    }
-    done = facts.exchange.rounds  # a method that knows when to stop may have had fewer than it was given
-    end = done[-1].round if done else facts.about.parameters.get("rounds")
-    if not isinstance(end, int):
-        end = max(numbered.values(), default=0) + 1
+    judged = [stage.round for stage in scores if stage.round is not None]
+    end = facts.rounds or max(judged, default=0) + 1
     return tuple(
-        Point(numbered.get(stage, end), stage, accuracy)
+        Point(end if stage.round is None else stage.round, stage, accuracy)
         for stage, accuracy in scores.items()
-        if stage != "local"
+        if stage != LOCAL
     )
 
 
-def _marks(curves: Sequence[Sequence[Point]]) -> tuple[Mark, ...]:
-    found: dict[tuple[int, str], list[float]] = {}
+def _mean_curve(curves: Sequence[Sequence[Point]]) -> tuple[MeanPoint, ...]:
+    found: dict[tuple[int, Stage], list[float]] = {}
     for curve in curves:
         for point in curve:
             found.setdefault((point.rounds, point.stage), []).append(point.accuracy)
@@ -260,7 +255,7 @@ def _marks(curves: Sequence[Sequence[Point]]) -> tuple[Mark, ...]:
     for (rounds, stage), values in found.items():
         accuracy = average(values)
         assert accuracy is not None
-        marks.append(Mark(rounds, stage, accuracy))
+        marks.append(MeanPoint(rounds, stage, accuracy))
     return tuple(sorted(marks, key=lambda mark: mark.rounds))
 
 

@@ -14,6 +14,8 @@ from matplotlib.transforms import Bbox
 
 BLUE, ORANGE = "#1b6ca8", "#c8560f"
 INK, SOFT, LINE = "#1f2933", "#5b6773", "#d5dbe1"
+#: How lines to compare with are drawn.
+DASHED = (0, (4, 3))
 
 #: Units of a figure's own coordinates: half a page on a desktop, a whole one on a phone, so that 12.5 units
 #: of type are at least 10 pixels everywhere.

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cosilo.report.results import Score
+from cosilo.protocol.stage import FEDERATED, LOCAL, Score, Stage
+from cosilo.report.results import scores_by_stage
 
 
 @dataclass(frozen=True)
@@ -13,35 +14,30 @@ class Targets:
     """The target classes by silo, and how good the labels are where the truth is known and shared."""
 
     wanted: Mapping[str, tuple[str, ...]]
-    stages: tuple[str, ...]
+    stages: tuple[Stage, ...]
     #: By silo and stage.
-    scores: Mapping[str, Mapping[str, Score]]
+    scores: Mapping[str, Mapping[Stage, Score]]
     #: Mean by stage, over the silos that have a score after every stage; `compared` of them.
-    means: Mapping[str, float]
+    means: Mapping[Stage, float]
     compared: int
 
     @property
-    def shown(self) -> list[str]:
+    def shown(self) -> list[Stage]:
         """The stages that stand in the table of silos."""
         there = {stage for own in self.scores.values() for stage in own}
-        return [stage for stage in ("local", "federated") if stage in there]
+        return [stage for stage in (LOCAL, FEDERATED) if stage in there]
 
-    def score(self, silo: str, stage: str) -> Score | None:
+    def score(self, silo: str, stage: Stage) -> Score | None:
         """How good the labels of a silo were after a stage."""
         return self.scores.get(silo, {}).get(stage)
 
 
 def targets(result: Mapping[str, Any], names: Sequence[str]) -> Targets:
     """Read `wanted` and `labelling`; a run without targets has neither."""
-    found = result.get("labelling", {})
+    found = scores_by_stage(result.get("labelling", {}))
     stages = tuple(found)
     scores = {
-        name: {
-            stage: Score(float(by_silo[name]["accuracy"]), int(by_silo[name]["instances"]))
-            for stage, by_silo in found.items()
-            if name in by_silo
-        }
-        for name in names
+        name: {stage: by_silo[name] for stage, by_silo in found.items() if name in by_silo} for name in names
     }
     whole = [own for own in scores.values() if stages and len(own) == len(stages)]
     means = {stage: statistics.fmean(own[stage].accuracy for own in whole) for stage in stages if whole}

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cosilo.report.averages import Average, average
-from cosilo.report.summary import Mark, Numbers, Point, Row, Summary
+from cosilo.report.summary import MeanPoint, Numbers, Point, Row, Summary
 from cosilo.simulated_time.institution_time import time_to
 
 
 @dataclass(frozen=True)
-class Soon:
+class TimeToAccuracy:
     """When one method reached the accuracy, over the seeds on which it did."""
 
     rounds: Average | None
@@ -28,14 +28,14 @@ class Goal:
     joint: bool
     #: Whether the recipe names it; else it is the highest that every run reaches.
     given: bool
-    #: By method.
-    found: dict[str, Soon]
+    #: How soon each method reached it.
+    by_method: dict[str, TimeToAccuracy]
     #: By method, the accuracy after every round, over the seeds.
-    curves: dict[str, tuple[Mark, ...]]
+    curves: dict[str, tuple[MeanPoint, ...]]
 
-    def of(self, method: str) -> Soon:
+    def of(self, method: str) -> TimeToAccuracy:
         """When a method reached it; of one without rounds nothing is known."""
-        return self.found.get(method, Soon(None, None, 0))
+        return self.by_method.get(method, TimeToAccuracy(None, None, 0))
 
     @property
     def rounds(self) -> list[int]:
@@ -48,7 +48,7 @@ class Goal:
         return there[-1] if there else None
 
 
-def soon(summary: Summary) -> Goal | None:
+def time_to_accuracy(summary: Summary) -> Goal | None:
     """How soon each method with rounds reached `summary.reach`, or the highest accuracy that every run did.
 
     The latter is in steps of half a point. None if no method has several rounds.
@@ -70,10 +70,10 @@ def _curve(run: Numbers, joint: bool) -> Sequence[Point]:
     return run.joint_curve if joint else run.curve
 
 
-def _reached(row: Row, wanted: float, joint: bool) -> Soon:
+def _reached(row: Row, wanted: float, joint: bool) -> TimeToAccuracy:
     rounds = [rounds_to(wanted, joint, run) for run in row.runs]
     seconds = [seconds_to(wanted, joint, run) for run in row.runs]
-    return Soon(average(rounds), average(seconds), sum(one is not None for one in rounds))
+    return TimeToAccuracy(average(rounds), average(seconds), sum(one is not None for one in rounds))
 
 
 def rounds_to(wanted: float, joint: bool, run: Numbers) -> float | None:

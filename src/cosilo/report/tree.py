@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cosilo.report.phrases import short
+from cosilo.report.formatting import short
 from cosilo.report.svg import BLUE, INK, LINE, SOFT, WIDTH, look, new, render
 
 #: Dots in a line of members, and lines of them; what is more is told as a number.

@@ -3,18 +3,19 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from cosilo.comparison.compare import Comparison
 from cosilo.comparison.plan import Plan
 from cosilo.config.reproduces import Measure, Place, Reproduces
+from cosilo.methods.cofed import Votes
+from cosilo.protocol.stage import FEDERATED, LOCAL
 from cosilo.report.averages import average
 from cosilo.report.summary import Numbers, numbers, summarise
-from cosilo.report.time_to_accuracy import Goal, rounds_to, seconds_to, soon
+from cosilo.report.time_to_accuracy import Goal, rounds_to, seconds_to, time_to_accuracy
 from cosilo.runs.run import Run
 
 #: Measures that say when an accuracy was reached, which all methods of the case have to have reached.
-_SOON = ("rounds_to", "seconds_to")
+_TIMES = ("rounds_to", "seconds_to")
 
 
 def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, list[float | None]]:
@@ -25,10 +26,10 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
     for path in about.paths:
         place = Place.read(path)
         case = found[place.case]
-        if place.measure in _SOON and place.case not in goals:
+        if place.measure in _TIMES and place.case not in goals:
             summary = summarise(case)  # which may have methods besides
             rows = tuple(row for row in summary.rows if row.name in about.methods)
-            goals[place.case] = soon(replace(summary, rows=rows))
+            goals[place.case] = time_to_accuracy(replace(summary, rows=rows))
         row: list[float | None] = []
         for seed in case.plan.seeds:
             run = case.runs.get((place.method, seed))
@@ -46,14 +47,14 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
 
 
 def _of_all(run: Run, told: Numbers, what: Measure, goal: Goal | None) -> float | None:
-    if what in _SOON:
+    if what in _TIMES:
         if goal is None:
             return None
         when = seconds_to if what == "seconds_to" else rounds_to
         return when(goal.accuracy, goal.joint, told)
     if what == "elected":
-        voting: list[dict[str, Any]] = run.result.get("voting") or []
-        return float(sum(voting[-1]["elected"].values())) if voting else None
+        votes = run.findings(Votes)
+        return float(sum(votes.voting[-1].elected.values())) if votes and votes.voting else None
     read: Callable[[Numbers], float | None] = {
         "accuracy": lambda one: one.accuracy,
         "local": lambda one: one.local,
@@ -69,8 +70,8 @@ def _of_some(run: Run, what: Measure, silos: list[str]) -> float | None:
     """Of the mean over some silos."""
     relative = run.relative_accuracy()
     by_silo: dict[str, float] = {
-        "accuracy": run.scores("federated"),
-        "local": run.scores("local"),
+        "accuracy": run.scores(FEDERATED),
+        "local": run.scores(LOCAL),
         "relative": relative,
         "share": {name: float(value > 1) for name, value in relative.items()},
     }.get(what, {})

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from cosilo.errors import RunError
 from cosilo.protocol.findings import Findings
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.runs.durable_files import explained, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
 from cosilo.runs.silo_record import SiloRecord
@@ -76,7 +77,16 @@ class Run:
     def findings(self, kind: type[F]) -> F | None:
         """What the method found out beside scores; None if it did not find out anything of that kind."""
         result = self.result
-        return kind.model_validate(result) if kind.model_fields.keys() & result.keys() else None
+        if not kind.model_fields.keys() & result.keys():
+            return None
+        try:
+            return kind.model_validate(result)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+            raise RunError(
+                f"{self.folder / 'result.json'}: is damaged ({where}: {what}); restore it or start a new run"
+            ) from None
 
     def events(self) -> list[dict[str, Any]]:
         """What happened when."""
@@ -118,14 +128,14 @@ class Run:
         arrived = [ask["arrivals"][silo]["fields"] for ask in self.asks() if silo in ask["arrivals"]]
         return sum(field["bytes"] for fields in arrived for field in fields.values())
 
-    def scores(self, stage: str) -> dict[str, float]:
+    def scores(self, stage: Stage | str) -> dict[str, float]:
         """Accuracy after a stage (`local`, `federated`) of the silos that share it."""
-        found = self.result["scores"].get(stage, {})
+        found = self.result["scores"].get(str(stage), {})
         return {name: score["accuracy"] for name, score in found.items()}
 
     def relative_accuracy(self) -> dict[str, float]:
         """Accuracy after the federation divided by that of local training, by silo: above 1 is a gain."""
-        local, federated = self.scores("local"), self.scores("federated")
+        local, federated = self.scores(LOCAL), self.scores(FEDERATED)
         return {name: federated[name] / local[name] for name in federated if local.get(name)}
 
     def global_weights(self) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ and 23 to 25 of DoFed-SPP. Nothing here knows a method, or needs to be known whi
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # a recipe has a clock, and what is wrong with a recipe is to
     Floats = NDArray[np.float64]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+S = TypeVar("S")
 
 
 def capacity(bandwidth: float, gain: float, power: float, noise: float) -> float:
@@ -266,7 +267,7 @@ def _left(reply: Mapping[str, Any]) -> int:
     return sum(field["bytes"] for field in reply["fields"].values())
 
 
-def judged(moments: Iterable[Moment], stages: Sequence[str]) -> dict[str, float]:
+def judged(moments: Iterable[Moment], stages: Sequence[S]) -> dict[S, float]:
     """When each stage of a run was judged, in simulated seconds: a point of its time-to-accuracy curve.
 
     Each ask for `evaluate` is one stage; if their number is another one, nothing can be said.

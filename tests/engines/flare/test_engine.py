@@ -3,9 +3,9 @@
 import time
 
 import pytest
+from cosilo.engines.flare.engine import FlareEngine
 
 from cosilo.engines.flare import engine as flare
-from cosilo.engines.flare.engine import FlareEngine
 from cosilo.runs.journal import Failure
 
 

@@ -79,6 +79,11 @@ class Exchanges(Findings):
     #: Seconds that there were for all rounds.
     budget: float | None = None
 
+    @property
+    def rounds_done(self) -> int | None:
+        """Fewer than there may be if labels no longer change, or if the budget is used up."""
+        return self.exchange[-1].round if self.exchange else None
+
 
 class DoFedSPP(Method):
     """Two objectives: models for the silos' targets, and labels for their unlabelled points, in limited time.

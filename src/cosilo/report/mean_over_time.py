@@ -7,17 +7,17 @@ from cosilo.report.averages import Average, average
 
 
 @dataclass(frozen=True)
-class TimeMark:
+class MeanAtTime:
     """A point of a curve in simulated time: the mean over seeds."""
 
     seconds: float
     accuracy: Average
 
 
-def over_time(curves: Sequence[Sequence[tuple[float, float]]]) -> tuple[TimeMark, ...]:
+def mean_over_time(curves: Sequence[Sequence[tuple[float, float]]]) -> tuple[MeanAtTime, ...]:
     """The mean over seeds of the accuracy that each has reached at a time, from when all have reached one.
 
-    >>> [(mark.seconds, mark.accuracy.mean) for mark in over_time([[(1, 0.5), (3, 0.75)], [(2, 0.25)]])]
+    >>> [(mark.seconds, mark.accuracy.mean) for mark in mean_over_time([[(1, 0.5), (3, 0.75)], [(2, 0.25)]])]
     [(2, 0.375), (3, 0.5)]
     """
     if not curves:
@@ -27,5 +27,5 @@ def over_time(curves: Sequence[Sequence[tuple[float, float]]]) -> tuple[TimeMark
     for now in sorted({at for curve in curves for at, _ in curve if at >= begin}):
         accuracy = average([value for at, value in curve if at <= now][-1] for curve in curves)
         assert accuracy is not None
-        marks.append(TimeMark(now, accuracy))
+        marks.append(MeanAtTime(now, accuracy))
     return tuple(marks)

@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cosilo.report.phrases import seconds, short
-from cosilo.report.results import Results, Round
-from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, TALL, look, new, render
+from cosilo.report.formatting import seconds, short
+from cosilo.report.results import Results
+from cosilo.report.svg import BLUE, DASHED, INK, LINE, ORANGE, SOFT, TALL, look, new, render
 from cosilo.report.timing import Timing
 
-#: Up to so many bars have a name each.
+#: Up to this many bars have a name each.
 MOST_BARS = 25
 
 _OFFSET: dict[str, Any] = {"textcoords": "offset points"}
@@ -36,7 +36,7 @@ def relative(results: Results) -> str:
         axes.set_xlim(low, high)
         axes.set_ylim(0, counts.max() * 1.25 + 0.1)
         axes.axvline(1, color=INK, linewidth=1.5)
-        axes.axvline(spread.mean, color=INK, linewidth=1.5, linestyle=(0, (4, 3)))
+        axes.axvline(spread.mean, color=INK, linewidth=1.5, linestyle=DASHED)
         # The label of the mean goes to the side with more room.
         left = spread.mean > (low + high) / 2
         axes.annotate(
@@ -60,38 +60,8 @@ def relative(results: Results) -> str:
         )
 
 
-def elected(rounds: Sequence[Round]) -> str:
-    """How many pseudo-labels of each class the last vote elected, and the first one."""
-    last, first = rounds[-1].elected, rounds[0].elected
-    alt = f"Bar chart of the pseudo-labels elected for each of {len(last)} classes"
-    with look():
-        if len(last) > MOST_BARS:
-            return render(_ranked(sorted(last.values(), reverse=True)), "elected", alt)
-        form = "{:,}" if len(rounds) == 1 else ""  # numbers would be in the way of the circles
-        figure = _named_bars([short(name, 18) for name in last], list(last.values()), form)
-        axes = figure.axes[0]
-        axes.set_xlabel("pool instances elected")
-        if len(rounds) > 1:
-            at = range(len(last))
-            style: dict[str, Any] = {"facecolor": "white", "edgecolor": ORANGE, "linewidth": 2, "zorder": 3}
-            circles = [first.get(name, 0) for name in last]
-            axes.scatter(circles, at, s=38, clip_on=False, **style)
-            axes.set_xlim(0, 1.05 * max(*circles, *last.values(), 1))
-        return render(figure, "elected", alt)
-
-
-def _ranked(counts: Sequence[int]) -> Figure:
-    figure = new(TALL)
-    axes = figure.add_subplot()
-    axes.bar(np.arange(1, len(counts) + 1), counts, 0.85, color=BLUE)
-    axes.margins(x=0.01)
-    axes.grid(axis="y")
-    axes.set_xlabel("classes, from the most elected to the least")
-    axes.set_ylabel("pool instances elected")
-    return figure
-
-
-def _named_bars(names: Sequence[str], values: Sequence[float], form: str) -> Figure:
+def named_bars(names: Sequence[str], values: Sequence[float], form: str) -> Figure:
+    """A bar for each name, with its value written as `form` says; without a form, no value."""
     figure = new(min(max(64 + (26 if len(names) <= 12 else 20) * len(names), TALL), 90 + 40 * len(names)))
     axes = figure.add_subplot()
     axes.barh(range(len(names)), values, 0.7, color=BLUE)
@@ -119,7 +89,7 @@ def timeline(timing: Timing) -> str:
         if len(timing.asks) > MOST_BARS:
             steps = timing.by_step()
             names = [f"{short(step, 14)} × {count}" for step, (count, _) in steps.items()]
-            figure = _named_bars(names, [total for _, total in steps.values()], "{:.3g} s")
+            figure = named_bars(names, [total for _, total in steps.values()], "{:.3g} s")
             figure.axes[0].set_xlabel("seconds in all asks for the step")
             return render(figure, "timeline", alt)
         figure = new(64 + 26 * max(3, len(timing.asks)))
@@ -137,6 +107,6 @@ def timeline(timing: Timing) -> str:
                 where, gap, side, colour = end, -6, "right", "white"
             style: dict[str, Any] = {"ha": side, "va": "center", "color": colour, **_OFFSET}
             axes.annotate(seconds(ask.seconds), (where, row), (gap, 0), **style)
-        axes.axvline(timing.wall, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.axvline(timing.wall, color=INK, linewidth=1.2, linestyle=DASHED)
         axes.set_xlabel("seconds at work since the start")
         return render(figure, "timeline", alt)

@@ -1,0 +1,148 @@
+"""CoFED's votes: what was elected, who agreed with whom, what each silo was given."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from cosilo.methods.cofed import Vote, Votes
+from cosilo.protocol.stage import LOCAL, Stage
+from cosilo.report.bars import MOST_BARS, named_bars
+from cosilo.report.formatting import percent, ratio, short
+from cosilo.report.heat_maps import heat_map
+from cosilo.report.parts.part import Card, Column, Part, SiloColumn, Table
+from cosilo.report.results import Results
+from cosilo.report.svg import BLUE, ORANGE, TALL, look, new, render
+
+#: A table with more cells than this would weigh too much; it then shows the first and the last vote.
+_MOST_CELLS = 5000
+
+
+def show_votes(found: Votes, results: Results) -> Part:
+    """Bars by class, agreement by pair of silos, a table of rounds; two columns of the table of silos."""
+    votes = found.voting
+    if not votes:
+        return Part()
+    last, several = votes[-1], len(votes) > 1
+    cards = {"elected": _elected_card(votes, results)}
+    if last.voters:
+        cards["agreement"] = Card(
+            "Agreement between silos",
+            "Of the pool instances that both silos put into classes both have, the share they put into the "
+            f"same one{' (last round)' if several else ''}; blank where there is none to compare, and 1 by "
+            "definition if they share a single class.",
+            Markup(_agreement_figure(last, results)),
+        )
+    if several:
+        cards["rounds"] = Card("Round by round", table=_table_of_rounds(votes, results))
+    received = {name: f"{count:,}" for name, count in last.received.items()}
+    columns = [SiloColumn(f"Pseudo-labels received{' (last round)' if several else ''}", received)]
+    if any(last.abstained.values()):
+        abstained = {name: percent(share) for name, share in last.abstained.items()}
+        columns.append(SiloColumn("Abstained on", abstained))
+    return Part(cards, columns)
+
+
+def mean_agreement(vote: Vote) -> float | None:
+    """Over the pairs of different silos that can be compared."""
+    values = [
+        value
+        for i, row in enumerate(vote.agreement)
+        for j, value in enumerate(row)
+        if i < j and value is not None
+    ]
+    return statistics.fmean(values) if values else None
+
+
+def _elected_card(votes: Sequence[Vote], results: Results) -> Card:
+    several, many = len(votes) > 1, len(votes[-1].elected) > MOST_BARS
+    return Card(
+        "Pseudo-labels by class",
+        "A bar is the number of pool instances that the silos elected to one class"
+        f"{' in the last round' if several else ''}, before each silo loses those that contradict each other "
+        f"within its own classes{'; the circles are the first round' if several and not many else ''}.",
+        Markup(_elected_figure(votes)),
+        _table_of_classes(votes, results),
+    )
+
+
+def _table_of_classes(votes: Sequence[Vote], results: Results) -> Table:
+    shown = votes
+    if len(votes) * len(votes[-1].elected) > _MOST_CELLS:
+        shown = [votes[0], votes[-1]]
+    holders = dict.fromkeys(results.vocabulary, 0)
+    for silo in results.silos:
+        for name in silo.classes:
+            holders[name] += 1
+    titles = ["Elected"] if len(votes) == 1 else [vote.stage for vote in shown]
+    return Table(
+        "Pseudo-labels by class",
+        [Column("Class", "name"), Column("Silos with it"), *map(Column, titles)],
+        [
+            [name, str(count), *[f"{vote.elected.get(name, 0):,}" for vote in shown]]
+            for name, count in holders.items()
+        ],
+        summary="Every class in numbers",
+        longest=30,
+    )
+
+
+def _table_of_rounds(votes: Sequence[Vote], results: Results) -> Table:
+    rows = []
+    if LOCAL in results.means:
+        rows.append([str(LOCAL), percent(results.means[LOCAL]), "", "", ""])
+    for number, vote in enumerate(votes, start=1):
+        agreed, stage = mean_agreement(vote), Stage.parse(vote.stage)
+        rows.append(
+            [
+                f"round {number}",
+                percent(results.means[stage]) if stage in results.means else "–",
+                f"{sum(vote.elected.values()):,}",
+                f"{statistics.fmean(vote.received.values()):,.0f}" if vote.received else "–",
+                ratio(agreed) if agreed is not None else "–",
+            ]
+        )
+    titles = ["Mean accuracy", "Elected", "Mean received", "Mean agreement"]
+    return Table("Results by round", [Column("After", "name"), *map(Column, titles)], rows)
+
+
+def _elected_figure(votes: Sequence[Vote]) -> str:
+    """How many pseudo-labels of each class the last vote elected, and the first one."""
+    last, first = votes[-1].elected, votes[0].elected
+    alt = f"Bar chart of the pseudo-labels elected for each of {len(last)} classes"
+    with look():
+        if len(last) > MOST_BARS:
+            return render(_ranked_bars(sorted(last.values(), reverse=True)), "elected", alt)
+        form = "{:,}" if len(votes) == 1 else ""  # numbers would be in the way of the circles
+        figure = named_bars([short(name, 18) for name in last], list(last.values()), form)
+        axes = figure.axes[0]
+        axes.set_xlabel("pool instances elected")
+        if len(votes) > 1:
+            at = range(len(last))
+            style: dict[str, Any] = {"facecolor": "white", "edgecolor": ORANGE, "linewidth": 2, "zorder": 3}
+            circles = [first.get(name, 0) for name in last]
+            axes.scatter(circles, at, s=38, clip_on=False, **style)
+            axes.set_xlim(0, 1.05 * max(*circles, *last.values(), 1))
+        return render(figure, "elected", alt)
+
+
+def _ranked_bars(counts: Sequence[int]) -> Figure:
+    figure = new(TALL)
+    axes = figure.add_subplot()
+    axes.bar(np.arange(1, len(counts) + 1), counts, 0.85, color=BLUE)
+    axes.margins(x=0.01)
+    axes.grid(axis="y")
+    axes.set_xlabel("classes, from the most elected to the least")
+    axes.set_ylabel("pool instances elected")
+    return figure
+
+
+def _agreement_figure(vote: Vote, results: Results) -> str:
+    """How often each pair of silos gave the same label."""
+    matrix = np.array([[np.nan if v is None else v for v in row] for row in vote.agreement], dtype=float)
+    alt = f"Heat map of the share of pool labels on which each pair of {len(matrix)} silos agrees"
+    places = [results.places[name] for name in vote.voters]
+    return heat_map("agreement", alt, matrix, vote.voters, "{:.2f}", "agreement", top=1.0, places=places)
