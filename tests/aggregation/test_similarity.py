@@ -9,7 +9,15 @@ from sklearn.decomposition import PCA
 
 from cosilo.aggregation import similarity
 from cosilo.aggregation.averaging import mean
-from cosilo.aggregation.similarity import compress, distance, elect, fomo, ratios, unvector, vector
+from cosilo.aggregation.similarity import (
+    compress,
+    distance,
+    fomo_weights,
+    label_by_opinions,
+    similarity_ratios,
+    unvector,
+    vector,
+)
 from cosilo.errors import ConfigError, CosiloError, DataError
 
 NAN = float("nan")
@@ -27,43 +35,47 @@ def equation_19(own, losses, distances, rate, g1, g2):
 def test_ratios_by_hand():
     # γ = 0.5. Gains 0.5·(2 − 1) = 0.5, 0.5·(2 − 0) = 1, 0.5·(2 − 3) = −0.5, divided by the distances:
     # 0.5 / 2 = 0.25, 1 / 1 = 1, below 0. In all 1.25, so 0.2, 0.8 and 0.
-    found = ratios(2.0, [1.0, 0.0, 3.0], [2.0, 1.0, 4.0], rate=0.5)
+    found = similarity_ratios(2.0, [1.0, 0.0, 3.0], [2.0, 1.0, 4.0], rate=0.5)
     np.testing.assert_allclose(found, [0.2, 0.8, 0.0])
     # G1 = 0.25 and G2 = 1 add 0.25 + 0.5·1 = 0.75: 1.25 / 2 = 0.625, 1.75 / 1, 0.25 / 4 = 0.0625.
-    found = ratios(2.0, [1.0, 0.0, 3.0], [2.0, 1.0, 4.0], rate=0.5, g1=0.25, g2=1.0)
+    found = similarity_ratios(2.0, [1.0, 0.0, 3.0], [2.0, 1.0, 4.0], rate=0.5, g1=0.25, g2=1.0)
     np.testing.assert_allclose(found, np.array([0.625, 1.75, 0.0625]) / 2.4375)
 
 
 def test_its_own_model_is_at_the_floor():
     # Both distances are below the floor of 0.5: 1 / 0.5 each.
-    assert ratios(1.0, [0.0, 0.0], [0.0, 0.25], rate=1.0, floor=0.5).tolist() == [0.5, 0.5]
-    assert ratios(1.0, [0.0, 0.0], [0.0, 1.0], rate=1.0)[0] == pytest.approx(1e6 / (1e6 + 1))
+    assert similarity_ratios(1.0, [0.0, 0.0], [0.0, 0.25], rate=1.0, floor=0.5).tolist() == [0.5, 0.5]
+    assert similarity_ratios(1.0, [0.0, 0.0], [0.0, 1.0], rate=1.0)[0] == pytest.approx(1e6 / (1e6 + 1))
 
 
 def test_without_a_positive_ratio_the_last_ones_are_kept():
     before = np.array([0.3, 0.1, 0.6])
-    found = ratios(1.0, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0], rate=0.1, before=before)
+    found = similarity_ratios(1.0, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0], rate=0.1, before=before)
     assert found.tolist() == before.tolist()
     found[0] = 7.0
     assert before[0] == 0.3
     # A model that is not there cannot keep its share: 0.3 and 0.1 are shared out anew.
-    found = ratios(1.0, [2.0, 1.0, NAN], [1.0, 1.0, NAN], rate=0.1, before=before)
+    found = similarity_ratios(1.0, [2.0, 1.0, NAN], [1.0, 1.0, NAN], rate=0.1, before=before)
     np.testing.assert_allclose(found, [0.75, 0.25, 0.0])
     # With a positive one they do not matter.
-    assert ratios(1.0, [2.0, 0.5, 3.0], [1.0, 1.0, 1.0], rate=0.1, before=before).tolist() == [0, 1, 0]
+    assert similarity_ratios(1.0, [2.0, 0.5, 3.0], [1.0, 1.0, 1.0], rate=0.1, before=before).tolist() == [
+        0,
+        1,
+        0,
+    ]
 
 
 def test_without_last_ones_the_smallest_loss_gets_all():
-    assert ratios(1.0, [3.0, 2.0, NAN], [1.0, 1.0, 1.0], rate=0.1).tolist() == [0, 1, 0]
-    assert ratios(1.0, [2.0, 2.0, 3.0], [1.0, 5.0, 1.0], rate=0.1).tolist() == [0.5, 0.5, 0]
-    assert ratios(1.0, [2.0, 3.0], [1.0, 1.0], rate=0.1, before=[0.0, 0.0]).tolist() == [1, 0]
+    assert similarity_ratios(1.0, [3.0, 2.0, NAN], [1.0, 1.0, 1.0], rate=0.1).tolist() == [0, 1, 0]
+    assert similarity_ratios(1.0, [2.0, 2.0, 3.0], [1.0, 5.0, 1.0], rate=0.1).tolist() == [0.5, 0.5, 0]
+    assert similarity_ratios(1.0, [2.0, 3.0], [1.0, 1.0], rate=0.1, before=[0.0, 0.0]).tolist() == [1, 0]
     # What was kept belongs to a model that is not there any more.
-    assert ratios(1.0, [2.0, NAN], [1.0, 1.0], rate=0.1, before=[0.0, 1.0]).tolist() == [1, 0]
+    assert similarity_ratios(1.0, [2.0, NAN], [1.0, 1.0], rate=0.1, before=[0.0, 1.0]).tolist() == [1, 0]
 
 
 def test_a_model_that_diverged_counts_nothing():
-    assert ratios(1.0, [math.inf, 0.5], [math.inf, 1.0], rate=0.1).tolist() == [0, 1]
-    assert ratios(1.0, [0.1, 0.5], [math.inf, 1.0], rate=0.1).tolist() == [0, 1]
+    assert similarity_ratios(1.0, [math.inf, 0.5], [math.inf, 1.0], rate=0.1).tolist() == [0, 1]
+    assert similarity_ratios(1.0, [0.1, 0.5], [math.inf, 1.0], rate=0.1).tolist() == [0, 1]
 
 
 losses = st.floats(0, 10, allow_subnormal=False)
@@ -73,7 +85,7 @@ pairs = st.lists(st.tuples(losses, st.floats(0.01, 100)), min_size=1, max_size=9
 @given(losses, pairs, st.floats(0.001, 1), st.floats(0, 2), st.floats(0, 2))
 def test_ratios_equal_the_equation(own, models, rate, g1, g2):
     theirs, apart = map(list, zip(*models, strict=True))
-    found = ratios(own, theirs, apart, rate=rate, g1=g1, g2=g2)
+    found = similarity_ratios(own, theirs, apart, rate=rate, g1=g1, g2=g2)
     assert found.sum() == pytest.approx(1)
     assert (found >= 0).all()
     if any(rate * (own - loss) + g1 + rate * g2 > 1e-9 for loss in theirs):
@@ -86,10 +98,14 @@ def test_what_is_not_there_changes_nothing_for_the_others(own, models, data):
     place = data.draw(st.integers(0, len(theirs)))
     before = data.draw(st.none() | arrays(np.float64, len(theirs), elements=st.floats(0.01, 1)))
     more = None if before is None else np.insert(before / before.sum(), place, 0.0)
-    found = ratios(own, np.insert(theirs, place, NAN), np.insert(apart, place, NAN), rate=0.1, before=more)
+    found = similarity_ratios(
+        own, np.insert(theirs, place, NAN), np.insert(apart, place, NAN), rate=0.1, before=more
+    )
     assert found[place] == 0
     less = None if before is None else before / before.sum()
-    np.testing.assert_allclose(np.delete(found, place), ratios(own, theirs, apart, rate=0.1, before=less))
+    np.testing.assert_allclose(
+        np.delete(found, place), similarity_ratios(own, theirs, apart, rate=0.1, before=less)
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,40 +128,40 @@ def test_what_is_not_there_changes_nothing_for_the_others(own, models, data):
 )
 def test_bad_losses_and_constants(arguments, options, words):
     with pytest.raises(CosiloError, match=words) as caught:
-        ratios(*arguments, **{"rate": 0.1, **options})
+        similarity_ratios(*arguments, **{"rate": 0.1, **options})
     assert "\n" not in str(caught.value)
 
 
 def test_fomo_by_hand():
     # (2 − 1) / 2 = 0.5, (2 − 0.5) / 1 = 1.5, (2 − 3) / 1 below 0, the base itself, one that is not there.
-    found = fomo(2.0, [1.0, 0.5, 3.0, 1.0, NAN], [2.0, 1.0, 1.0, 0.0, NAN])
+    found = fomo_weights(2.0, [1.0, 0.5, 3.0, 1.0, NAN], [2.0, 1.0, 1.0, 0.0, NAN])
     assert found.tolist() == [0.25, 0.75, 0.0, 0.0, 0.0]
 
 
 @given(losses, pairs)
 def test_fomo_equals_the_ratios_without_constants(base, models):
     theirs, apart = map(list, zip(*models, strict=True))
-    found = fomo(base, theirs, apart)
+    found = fomo_weights(base, theirs, apart)
     if min(theirs) < base:
-        np.testing.assert_allclose(found, ratios(base, theirs, apart, rate=1.0, floor=1e-300))
+        np.testing.assert_allclose(found, similarity_ratios(base, theirs, apart, rate=1.0, floor=1e-300))
     else:
         assert not found.any()
 
 
 def test_fomo_moves_the_model_to_the_better_ones():
     # θ ← θ_base + Σ w_n (θ_n − θ_base) is the mean with these weights, for they add up to 1: 0.25·8 + 0.75·4.
-    weights = fomo(2.0, [1.0, 0.5], [2.0, 1.0])
+    weights = fomo_weights(2.0, [1.0, 0.5], [2.0, 1.0])
     models = [{"w": np.array([8.0])}, {"w": np.array([4.0])}]
     assert mean(zip(models, weights, strict=True))["w"].tolist() == [5.0]
 
 
 def test_bad_fomo():
     with pytest.raises(DataError, match="base_loss is inf"):
-        fomo(math.inf, [1.0], [1.0])
+        fomo_weights(math.inf, [1.0], [1.0])
     with pytest.raises(DataError, match="one is -inf"):
-        fomo(1.0, [-math.inf], [1.0])
+        fomo_weights(1.0, [-math.inf], [1.0])
     with pytest.raises(DataError, match=r"distances\[0\] is nan"):
-        fomo(1.0, [0.5], [NAN])
+        fomo_weights(1.0, [0.5], [NAN])
 
 
 def test_labels_by_hand():
@@ -154,7 +170,7 @@ def test_labels_by_hand():
     # Instance 2: 0.5·(0.5, 0, 0.5) + 0.25·(0.5, 0, 0.5): a tie of 0 and 2, the lower wins with a half.
     first = np.array([[0.6, 0.4, 0], [0, 0, 1], [0.5, 0, 0.5]])
     second = np.array([[0, 1.0, 0], [0, 0, 1], [0.5, 0, 0.5]], np.float32)
-    codes, confidence = elect([(0.5, first), (0.25, second), (0.0, np.eye(3))])
+    codes, confidence = label_by_opinions([(0.5, first), (0.25, second), (0.0, np.eye(3))])
     assert codes.tolist() == [1, 2, 0]
     np.testing.assert_allclose(confidence, [0.6, 1.0, 0.5])
     assert first[0, 0] == 0.6
@@ -166,7 +182,7 @@ def test_labels_equal_a_mean_of_probabilities(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     opinions = rng.dirichlet(np.ones(classes), (models, instances))
     weights = rng.dirichlet(np.ones(models)) * data.draw(st.floats(0.1, 10))
-    codes, confidence = elect((float(w), p) for w, p in zip(weights, opinions, strict=True))
+    codes, confidence = label_by_opinions((float(w), p) for w, p in zip(weights, opinions, strict=True))
     average = np.average(opinions, axis=0, weights=weights)
     np.testing.assert_array_equal(codes, average.argmax(axis=1))
     np.testing.assert_allclose(confidence, average.max(axis=1))
@@ -182,7 +198,7 @@ def test_one_models_probabilities_at_a_time():
             yield 1.0, np.eye(2)
             assert alive[-1] == place  # the next is made when this one was counted
 
-    assert elect(opinions())[0].tolist() == [0, 1]
+    assert label_by_opinions(opinions())[0].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +215,7 @@ def test_one_models_probabilities_at_a_time():
 )
 def test_bad_opinions(opinions, words):
     with pytest.raises(DataError, match=words):
-        elect(opinions)
+        label_by_opinions(opinions)
 
 
 MODEL = {

@@ -217,7 +217,7 @@ def test_both_ways_of_counting_and_algorithm_1(alpha, classes):
 
 def test_the_digits_count_where_they_should():
     votes, tasks = correlated(np.random.default_rng(0), 60, 3000, 100)
-    with mock.patch.object(counting.Table, "passing", side_effect=AssertionError) as table:
+    with mock.patch.object(counting.CountTable, "passing", side_effect=AssertionError) as table:
         # No second high digit comes near 0.6 here, so that no instance has to go to the table.
         elected = elect(votes, tasks, 100, 0.6)
         assert not table.called

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cosilo.comparison.compare import compare, opened
-from cosilo.comparison.plan import grown, make_plan, read_plan
+from cosilo.comparison.compare import compare, read_comparison
+from cosilo.comparison.plan import make_plan, merge_plans, read_plan
 from cosilo.config.build import Source
 from cosilo.errors import ConfigError, RunError
 from cosilo.runs.run import Run
@@ -65,10 +65,10 @@ def test_one_method_with_several_sets_of_parameters():
     assert [method.name for method in plan.make_methods().values()] == ["fedprox"] * 3
     again = plan_of("slow", compare={**tables, "slow": {"use": "fedavg"}})
     with pytest.raises(RunError, match=r"x: is a comparison with slow\.use = 'fedprox', now it is 'fedavg'"):
-        grown(Path("x"), plan, again)
+        merge_plans(Path("x"), plan, again)
     gone = plan_of("fedprox", compare={"fedprox": {"mu": 2}, "slow": tables["slow"]})
     with pytest.raises(RunError, match=r"x: is a comparison with 'fast-1', and .* no \[compare\.fast-1\]"):
-        grown(Path("x"), plan, gone)
+        merge_plans(Path("x"), plan, gone)
 
 
 def test_a_method_named_twice_is_compared_once():
@@ -162,7 +162,7 @@ def test_every_mistake_is_told_at_once():
 
 def test_a_plan_only_grows():
     old = plan_of("fedavg", "local", seeds=2)
-    new = grown(Path("x"), old, plan_of("cofed", "fedavg", seeds=1))
+    new = merge_plans(Path("x"), old, plan_of("cofed", "fedavg", seeds=1))
     assert new.methods == ("fedavg", "local", "cofed")
     assert new.seeds == (5, 6)
 
@@ -191,16 +191,16 @@ def test_a_plan_only_grows():
 def test_another_recipe_does_not_get_into_a_comparison(tables, line):
     old = plan_of("fedavg", "fedprox")
     with pytest.raises(RunError) as error:
-        grown(Path("x"), old, plan_of("fedavg", **tables))
+        merge_plans(Path("x"), old, plan_of("fedavg", **tables))
     assert str(error.value).startswith(line)
 
 
 def test_what_changes_no_result_may_change():
     old = plan_of("fedavg")
-    grown(Path("x"), old, plan_of("fedavg", workers=2, timeout=60, runs="elsewhere", reach=0.5))
+    merge_plans(Path("x"), old, plan_of("fedavg", workers=2, timeout=60, runs="elsewhere", reach=0.5))
     # A default that is written out is no change, nor is a parameter in another table.
-    grown(Path("x"), old, plan_of("fedavg", quorum=0.5))
-    grown(Path("x"), old, plan_of("fedavg", method={"rounds": 4}, compare={"fedavg": {"epochs": 2}}))
+    merge_plans(Path("x"), old, plan_of("fedavg", quorum=0.5))
+    merge_plans(Path("x"), old, plan_of("fedavg", method={"rounds": 4}, compare={"fedavg": {"epochs": 2}}))
 
 
 # ---------------------------------------------------------------------- the runs
@@ -289,7 +289,7 @@ def test_a_run_that_fails_keeps_no_other_from_running(recipe, tmp_path):
     assert "train raised ValueError" in failure.text
     assert "4711" not in failure.text  # it is in the silo's own log, and for its owner only
     assert "4711" in failure.story
-    assert opened(tmp_path / "c").failures[names[0], 0].text == failure.text
+    assert read_comparison(tmp_path / "c").failures[names[0], 0].text == failure.text
 
     (tmp_path / "flag").unlink()
     before = times(tmp_path / "c")

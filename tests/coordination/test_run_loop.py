@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosilo.coordination.run_loop import Agreed, Stopped, conduct
+from cosilo.coordination.run_loop import Stopped, Terms, coordinate_run
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.methods import Local
 from cosilo.runs.events import Events
@@ -10,11 +10,11 @@ from cosilo.runs.run import Run, begin
 
 
 def conducted(silos, folder, vocabulary):
-    agreed = Agreed([silo.name for silo in silos], vocabulary=vocabulary)
+    terms = Terms([silo.name for silo in silos], vocabulary=vocabulary)
     method = Local()
-    about = {"method": {"use": method.name}, "seed": 0, "silos": agreed.silos, "pool": None, "pool_size": 0}
+    about = {"method": {"use": method.name}, "seed": 0, "silos": terms.silos, "pool": None, "pool_size": 0}
     run = begin(folder, about, None)
-    conduct(run, method, LocalEngine(silos), agreed, Events(folder / "events.jsonl"))
+    coordinate_run(run, method, LocalEngine(silos), terms, Events(folder / "events.jsonl"))
     return Run(folder)
 
 

@@ -44,7 +44,7 @@ def test_a_frame_names_failures_by_kind(silos, tmp_path):
 
 
 def test_a_run_that_is_not_finished_has_no_frame(run):
-    run.mark("stopped")
+    run.set_status("stopped")
     with pytest.raises(RunError, match="the run is stopped, not finished"):
         run.to_frame()
 

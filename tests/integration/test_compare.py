@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-from cosilo.comparison.compare import opened
+from cosilo.comparison.compare import read_comparison
 from cosilo.config import build, settings
 from cosilo.federation.federation import Federation
 from cosilo.report.summary import Summary, summarise
@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 
 def numbers(folder: Path) -> Summary:
     """All numbers of a comparison but the time it took."""
-    found = summarise(opened(folder))
+    found = summarise(read_comparison(folder))
     rows = [replace(row, runs=tuple(replace(run, seconds=0.0) for run in row.runs)) for row in found.rows]
     return replace(found, rows=tuple(rows))
 

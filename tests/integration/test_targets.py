@@ -98,10 +98,10 @@ def test_mistakes_are_one_line(folder, cosilo):
         assert (code, output) == (2, "")
         assert line in errors
         assert len(errors.strip().splitlines()) == 1
-    about.mark("stopped")
+    about.set_status("stopped")
     errors = cosilo("labels", "run", "silo-1")[2]
     assert "error: run: the run is stopped, not finished; `cosilo resume` continues it" in errors
-    about.mark("finished")
+    about.set_status("finished")
     recipe = (folder / "run/recipe.json").read_text()
     (folder / "run/recipe.json").write_text(recipe.replace('"seed": 1', '"seed": 2'))
     assert (

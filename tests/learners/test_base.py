@@ -18,8 +18,8 @@ from cosilo.learners import Estimator, Learner, as_learner
 from cosilo.learners.base import (
     balanced_weights,
     black_box,
+    columns_as_learnt,
     columns_of,
-    in_order,
     read_card,
     seeded,
     weights_towards,
@@ -119,11 +119,11 @@ def test_black_box_lets_our_own_lines_and_interrupts_through():
 
 def test_in_order_brings_columns_to_the_order_they_were_learnt_in():
     frame = pd.DataFrame({"b": [1], "extra": [0], "a": [2]})
-    assert columns_of(in_order(frame, ["a", "b"], "Tree")) == ["a", "b"]
+    assert columns_of(columns_as_learnt(frame, ["a", "b"], "Tree")) == ["a", "b"]
     array = np.zeros((1, 2))
-    assert in_order(array, ["a", "b"], "Tree") is array
+    assert columns_as_learnt(array, ["a", "b"], "Tree") is array
     with pytest.raises(LearnerError, match=r"^Tree learnt from a column 'c' that these"):
-        in_order(frame, ["a", "c"], "Tree")
+        columns_as_learnt(frame, ["a", "c"], "Tree")
 
 
 def test_cards_are_checked(tmp_path: Path):

@@ -12,7 +12,7 @@ from cosilo.errors import LearnerError
 from cosilo.learners import Training
 from cosilo.learners.base import balanced_weights
 from cosilo.learners.losses import cross_entropy
-from cosilo.learners.tensors import Labelled, as_tensor, device_of, outputs, shown
+from cosilo.learners.tensors import Labelled, as_module_input, as_tensor, device_of, outputs
 from cosilo.learners.trainee import Trainee
 from cosilo.learners.training_loop import batch_sizes, train
 from cosilo.learners.zoo import mlp
@@ -54,23 +54,23 @@ def test_frames_of_numbers_and_nothing_else():
 
 
 def test_what_a_module_sees():
-    scaled = shown(torch.tensor([[0, 255], [51, 204]], dtype=torch.uint8))
+    scaled = as_module_input(torch.tensor([[0, 255], [51, 204]], dtype=torch.uint8))
     # 51/127.5 − 1 = −0.6 and 204/127.5 − 1 = 0.6
     assert scaled.numpy() == pytest.approx(np.array([[-1, 1], [-0.6, 0.6]]), abs=1e-6)
-    assert shown(torch.zeros(5, 7, 8)).shape == (5, 1, 7, 8)
+    assert as_module_input(torch.zeros(5, 7, 8)).shape == (5, 1, 7, 8)
     colour = torch.arange(5 * 7 * 8 * 3).reshape(5, 7, 8, 3)
-    seen = shown(colour.float())
+    seen = as_module_input(colour.float())
     assert seen.shape == (5, 3, 7, 8)
     assert seen[1, 2, 3, 4] == colour[1, 3, 4, 2]
     assert seen.is_contiguous(memory_format=torch.channels_last)
-    assert shown(colour.byte()).is_contiguous(memory_format=torch.channels_last)
+    assert as_module_input(colour.byte()).is_contiguous(memory_format=torch.channels_last)
     plain = torch.rand(3, 4)
-    assert shown(plain) is plain
+    assert as_module_input(plain) is plain
 
 
 def test_scaling_leaves_the_stored_bytes_alone():
     stored = torch.full((2, 2), 255, dtype=torch.uint8)
-    shown(stored)
+    as_module_input(stored)
     assert (stored == 255).all()
 
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from cosilo.cli.results import comparison_table
-from cosilo.comparison.compare import Comparison, FailedCell
+from cosilo.comparison.compare import Comparison, FailedRun
 from cosilo.comparison.plan import Plan
 from cosilo.config.build import Source
 from cosilo.config.reproduces import Reproduces
@@ -59,7 +59,7 @@ def comparison(make, tmp_path):
         for name, results in methods.items():
             for seed, one in enumerate(results, start=first):
                 if isinstance(one, str):
-                    failures[name, seed] = FailedCell(one, one)
+                    failures[name, seed] = FailedRun(one, one)
                     continue
                 method = {"use": name} | ({} if name == "local" else {"rounds": len(one["scores"]) - 1})
                 method |= (compare or {}).get(name, {})

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cosilo import Federation, Local, Silo, Target
 from cosilo.data.labels import class_names, in_order, in_type_of
 from cosilo.errors import DataError, LearnerError
-from cosilo.learners.encoding import encoded
+from cosilo.learners.encoding import with_encoder
 from cosilo.protocol.stage import LOCAL
 from cosilo.protocol.task import Task
 
@@ -161,7 +161,7 @@ def test_the_score_is_that_of_scikit_learn():
 def test_the_model_is_what_was_fitted():
     assert trained(np.repeat([0, 1], 6)).model.get_depth() == 1
     frame = pd.DataFrame({"job": ["nurse", "cook"] * 6})
-    silo = trained([0, 1] * 6, encoded(DecisionTreeClassifier(), frame), X=frame)
+    silo = trained([0, 1] * 6, with_encoder(DecisionTreeClassifier(), frame), X=frame)
     assert isinstance(silo.model, Pipeline)
     assert silo.model.predict(frame).tolist() == [0, 1] * 6
 

@@ -23,7 +23,7 @@ FLOOR = 1e-6
 BLOCK = 1 << 20
 
 
-def ratios(
+def similarity_ratios(
     own_loss: float,
     losses: ArrayLike,
     distances: ArrayLike,
@@ -49,7 +49,7 @@ def ratios(
 
     The gains are 1 − 0.5, 1 − 0 and less than 0; divided by the distances 0.5, 0.5:
 
-    >>> ratios(1.0, [0.5, 0.0, 2.0], [1.0, 2.0, 1.0], rate=0.1)
+    >>> similarity_ratios(1.0, [0.5, 0.0, 2.0], [1.0, 2.0, 1.0], rate=0.1)
     array([0.5, 0.5, 0. ])
     """
     loss, distance = _row("losses", losses), _row("distances", distances)
@@ -82,15 +82,15 @@ def ratios(
     return _normalised(raw)
 
 
-def fomo(base_loss: float, losses: ArrayLike, distances: ArrayLike) -> Floats:
+def fomo_weights(base_loss: float, losses: ArrayLike, distances: ArrayLike) -> Floats:
     """FedFomo's weights: w_n ∝ max{ (L(θ_base) − L(θ_n)) / ‖θ_n − θ_base‖, 0 }, normalised.
 
     All are 0 if none is positive: the silo then keeps its model. A model at distance 0 is the base and gets
     0, as does a missing model (a loss of NaN).
 
-    >>> fomo(1.0, [0.5, 0.0, 2.0], [1.0, 2.0, 1.0])
+    >>> fomo_weights(1.0, [0.5, 0.0, 2.0], [1.0, 2.0, 1.0])
     array([0.5, 0.5, 0. ])
-    >>> fomo(1.0, [1.5, 1.0], [1.0, 0.0])
+    >>> fomo_weights(1.0, [1.5, 1.0], [1.0, 0.0])
     array([0., 0.])
     """
     loss, distance = _row("losses", losses), _row("distances", distances)
@@ -107,14 +107,15 @@ def fomo(base_loss: float, losses: ArrayLike, distances: ArrayLike) -> Floats:
     return _normalised(np.where(counts, base_loss - loss, 0.0) / np.where(counts, distance, 1.0))
 
 
-def elect(opinions: Iterable[tuple[float, NDArray[Any]]]) -> tuple[NDArray[np.intp], Floats]:
+def label_by_opinions(opinions: Iterable[tuple[float, NDArray[Any]]]) -> tuple[NDArray[np.intp], Floats]:
     """One class per instance: argmax_c Σ_i ρ_i · p_i(c | x) (eq. 20 of DoFed-SPP), and how sure that is.
 
     `opinions` are pairs of a ratio and the (instances × classes) probabilities of one model; they are read
     one at a time, so that one model's probabilities are in memory. The confidence is the winning class's
     share of the total weight Σ_i ρ_i: 1 if all models are certain of it. Equal classes: the lowest code.
 
-    >>> codes, confidence = elect([(0.75, np.array([[0.6, 0.4]])), (0.25, np.array([[0.0, 1.0]]))])
+    >>> first, second = np.array([[0.6, 0.4]]), np.array([[0.0, 1.0]])
+    >>> codes, confidence = label_by_opinions([(0.75, first), (0.25, second)])
     >>> codes, confidence  # 0.75 · 0.6 = 0.45 against 0.75 · 0.4 + 0.25 · 1 = 0.55
     (array([1]), array([0.55]))
     """

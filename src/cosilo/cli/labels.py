@@ -45,13 +45,13 @@ def known_ending(path: Path) -> None:
 
 def write_labels(found: "pd.DataFrame", path: Path) -> None:
     """Write one row for each point, in their order, and say so."""
-    from cosilo.data.extra import needs
+    from cosilo.data.extra import import_extra
 
     try:
         if path.suffix.lower() == ".csv":
             found.to_csv(path, index=False)
         else:
-            needs("pyarrow", "writing Parquet")
+            import_extra("pyarrow", "writing Parquet")
             found.to_parquet(path, index=False)
     except OSError as error:
         raise RunError(f"{path}: cannot be written ({cause(error)})") from error

@@ -41,10 +41,10 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
 
 def report(folder: RunFolder) -> None:
     """Write the report of a finished run, or of a comparison as far as it is, again."""
-    from cosilo.comparison.compare import opened
+    from cosilo.comparison.compare import read_comparison
     from cosilo.comparison.plan import has_plan
     from cosilo.report import write_comparison, write_report
     from cosilo.runs.run import Run
 
-    path = write_comparison(opened(folder)) if has_plan(folder) else write_report(Run(folder))
+    path = write_comparison(read_comparison(folder)) if has_plan(folder) else write_report(Run(folder))
     say(f"report: {path}")

@@ -75,7 +75,7 @@ def join(
     from cosilo.engines import flare
     from cosilo.engines.flare import processes
     from cosilo.engines.flare.party_files import read_silo
-    from cosilo.engines.flare.reach import problem
+    from cosilo.engines.flare.reach import connection_problem
 
     flare.need_flare()
     name, silo = processes.site_name(kit), read_silo(file)
@@ -84,7 +84,7 @@ def join(
     folder = runs or kit / "runs"
     show_silo(silo)
     say(f"records, models and audit logs: {folder}; log: {kit / 'log.txt'}")
-    problem(kit)  # a certificate that will never do is told before anything is started
+    connection_problem(kit)  # a certificate that will never do is told before anything is started
     process = processes.start_site(kit, file, folder)
     _stay(process, kit, lambda: _connection(process, kit))
 
@@ -118,7 +118,7 @@ def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:
 def status(kit: Kit) -> None:
     """Which silos are there, and how far the runs are."""
     from cosilo.engines import flare
-    from cosilo.engines.flare.kit_settings import settled
+    from cosilo.engines.flare.kit_settings import read_kit_settings
     from cosilo.engines.flare.processes import server_kit
     from cosilo.engines.flare.session import session
     from cosilo.runs.run import runs_in
@@ -127,7 +127,7 @@ def status(kit: Kit) -> None:
     with session(kit) as server:
         say(f"silos that are there: {', '.join(sorted(server.connected())) or 'none'}")
     table = new_table("run", "method", "status", "last event")
-    for run in runs_in(Path(settled(server_kit(kit)).runs)):
+    for run in runs_in(Path(read_kit_settings(server_kit(kit)).runs)):
         events = run.events()
         last = events[-1] if events else {}
         told = " ".join(str(last[key]) for key in ("event", "step", "silo") if key in last)
@@ -161,7 +161,7 @@ def up(
     from cosilo.cli.results import show_run
     from cosilo.engines import flare
     from cosilo.engines.flare import processes, runs
-    from cosilo.engines.flare.kits import fits
+    from cosilo.engines.flare.kits import check_matches_kit
     from cosilo.engines.flare.kits import provision as make_kits
     from cosilo.engines.flare.names import ADMIN, COORDINATOR, SERVER
     from cosilo.engines.flare.party_files import read_federation, read_silo
@@ -178,7 +178,7 @@ def up(
         settings = settings.model_copy(update={"coordinator": here})
     kits = folder / "kits"
     if kits.exists():
-        fits(settings, kits / COORDINATOR / SERVER)
+        check_matches_kit(settings, kits / COORDINATOR / SERVER)
     else:
         make_kits(settings, kits)
     (folder / "logs").mkdir(exist_ok=True)
@@ -229,13 +229,13 @@ def _stay(process: "Process", kit: Path, state: Callable[[], str | None]) -> Non
 def _connection(process: "Process", kit: Path) -> str | None:
     """What a silo's owner wants to know about the connection; None while it is being made."""
     from cosilo.engines.flare.processes import connected
-    from cosilo.engines.flare.reach import address, problem
+    from cosilo.engines.flare.reach import address, connection_problem
 
     host, port = address(kit)
     if connected(process, port):
         return f"connected to the coordinator at {host}:{port}"
     try:
-        trouble = problem(kit)
+        trouble = connection_problem(kit)
         return trouble and f"{trouble}; trying until it is there"
     except ConfigError as error:  # the coordinator was replaced by another one; it may come back
         return str(error)

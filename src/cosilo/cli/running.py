@@ -100,7 +100,7 @@ def resume(folder: RunFolder) -> None:
     if has_plan(folder):
         _compare(read_plan(folder), folder)
         return
-    if between.is_between(folder):
+    if between.is_between_organisations(folder):
         show_run(between.resume(folder, tell))
         return
     stopped = Run(folder)

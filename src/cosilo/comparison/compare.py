@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cosilo.comparison.plan import Cell, Plan, grown, has_plan, make_plan, read_plan, write_plan
+from cosilo.comparison.plan import (
+    MethodAndSeed,
+    Plan,
+    has_plan,
+    make_plan,
+    merge_plans,
+    read_plan,
+    write_plan,
+)
 from cosilo.config import build
 from cosilo.config.build import Source
 from cosilo.config.settings import validate
@@ -25,7 +33,7 @@ from cosilo.text import listing
 
 
 @dataclass(frozen=True)
-class FailedCell:
+class FailedRun:
     """A run without a result: `text` is safe to hand on, `story` is for whoever runs the comparison."""
 
     text: str
@@ -38,8 +46,8 @@ class Comparison:
 
     folder: Path
     plan: Plan
-    runs: Mapping[Cell, Run]
-    failures: Mapping[Cell, FailedCell]
+    runs: Mapping[MethodAndSeed, Run]
+    failures: Mapping[MethodAndSeed, FailedRun]
 
 
 def compare(
@@ -81,7 +89,7 @@ def plan_for(
 ) -> Plan:
     """What is to be compared, with what the folder's comparison has already."""
     plan = make_plan(values, source, methods, seeds)
-    return grown(folder, read_plan(folder), plan) if has_plan(folder) else plan
+    return merge_plans(folder, read_plan(folder), plan) if has_plan(folder) else plan
 
 
 def run_plan(plan: Plan, folder: Path, tell: Callable[[str], None] = lambda line: None) -> Comparison:
@@ -95,7 +103,7 @@ def run_plan(plan: Plan, folder: Path, tell: Callable[[str], None] = lambda line
         return _run(plan, folder, tell)
 
 
-def opened(folder: Path) -> Comparison:
+def read_comparison(folder: Path) -> Comparison:
     """A comparison as it is on disk, finished or not; nothing is run."""
     plan = read_plan(folder)
     runs, failures = {}, {}
@@ -105,7 +113,7 @@ def opened(folder: Path) -> Comparison:
             runs[cell] = Run(path)
         else:
             text = _reason(path) or "it is not finished; `cosilo resume` goes on with it"
-            failures[cell] = FailedCell(text, text)
+            failures[cell] = FailedRun(text, text)
     return Comparison(folder, plan, runs, failures)
 
 
@@ -170,11 +178,11 @@ def _run(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Comparison:
                 plan.federation(cell, members[seed]).run(path)
             runs[cell] = Run(path)
         except CosiloError as error:
-            failures[cell] = FailedCell(_reason(path) or str(error), str(error))
+            failures[cell] = FailedRun(_reason(path) or str(error), str(error))
     return Comparison(folder, plan, runs, failures)
 
 
-def _place(folder: Path, cell: Cell) -> Path:
+def _place(folder: Path, cell: MethodAndSeed) -> Path:
     return folder / f"{cell[0]}-seed{cell[1]}"
 
 

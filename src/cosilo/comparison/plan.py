@@ -20,7 +20,7 @@ from cosilo.runs.durable_files import read_json, write_json
 from cosilo.text import guess, listing
 
 #: A method and a seed.
-Cell = tuple[str, int]
+MethodAndSeed = tuple[str, int]
 #: Keys that may differ when a comparison goes on: methods are held against each other by their parameters,
 #: the others change how fast a result comes, or is said to come, and not the result.
 _FREE = {"method", "compare", "reach", "reproduces", "workers", "timeout", "runs", "clock"}
@@ -51,11 +51,11 @@ class Plan:
         return validate(self.values, self.source.name)
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[MethodAndSeed]:
         """All runs in their order: every method on the first seed, then on the second."""
         return [(method, seed) for seed in self.seeds for method in self.methods]
 
-    def recipe(self, cell: Cell) -> dict[str, Any]:
+    def recipe(self, cell: MethodAndSeed) -> dict[str, Any]:
         """The values of one run, which could stand in a recipe of their own."""
         name, seed = cell
         rest = {
@@ -63,7 +63,7 @@ class Plan:
         }
         return {**rest, "seed": seed, "method": {"use": self.use(name), **self._given(name)}}
 
-    def federation(self, cell: Cell, members: build.Members) -> Federation:
+    def federation(self, cell: MethodAndSeed, members: build.Members) -> Federation:
         """The federation of one run; its silos and its pool are those of every method on that seed."""
         return build.federation(self.recipe(cell), self.source, members)
 
@@ -92,7 +92,7 @@ class Plan:
     @cached_property
     def _kinds(self) -> dict[str, type[Method]]:
         """Of the methods that are compared, and of those that the recipe has a table for."""
-        build.look_beside(self.source)
+        build.allow_imports_beside(self.source)
         kinds, problems = {}, []
         own = [name for name, table in self.settings.compare.items() if "use" in table]
         for name in dict.fromkeys([*self.methods, *self.settings.compare]):
@@ -196,7 +196,7 @@ def read_plan(folder: Path) -> Plan:
         raise RunError(f"{path}: is damaged; restore it or start a new comparison") from None
 
 
-def grown(folder: Path, old: Plan, new: Plan) -> Plan:
+def merge_plans(folder: Path, old: Plan, new: Plan) -> Plan:
     """Both plans in one: of the same recipe, and with the same parameters for each method as before."""
     for name in old.methods:
         if name not in METHODS and name not in new.settings.compare:

@@ -6,9 +6,9 @@ What that takes is imported when the settings are right: a misspelt key is told 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cosilo.config.resolve import find_kind, find_method, imported, make_learner
+from cosilo.config.resolve import find_kind, find_method, make_learner
 from cosilo.config.settings import Settings, validate
-from cosilo.config.source import Source, look_beside, read_recipe
+from cosilo.config.source import Source, allow_imports_beside, read_recipe
 
 if TYPE_CHECKING:
     from cosilo.coordination.institution import Institution
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Members",
     "Source",
+    "allow_imports_beside",
     "federation",
     "find_kind",
     "find_method",
-    "imported",
-    "look_beside",
     "make_learner",
     "make_members",
     "read_recipe",
@@ -38,7 +37,7 @@ def federation(
 ) -> "Federation":
     """The federation that the values of a recipe describe; `members` if they were made before."""
     settings = validate(values, source.name)
-    look_beside(source)
+    allow_imports_beside(source)
     method = find_method(settings.method, source.name)
     from cosilo.engines.local.engine import LocalEngine
     from cosilo.federation.federation import Federation

@@ -44,13 +44,13 @@ def find_kind(use: str, where: str) -> "type[Method]":
         )
     from cosilo.methods import Method
 
-    kind = METHODS[use] if use in METHODS else imported(use, where)
+    kind = METHODS[use] if use in METHODS else import_object(use, where)
     if not (isinstance(kind, type) and issubclass(kind, Method)):
         raise ConfigError(f"{where}: {use} is not a method (a subclass of cosilo.Method)")
     return kind
 
 
-def imported(path: str, where: str) -> Any:
+def import_object(path: str, where: str) -> Any:
     """What an import path such as `sklearn.svm.SVC` names."""
     module_name, _, attribute = path.rpartition(".")
     if not module_name:
@@ -74,13 +74,13 @@ def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
             return _network(zoo.find(settings.use), settings, X, where)
         except LearnerError as error:
             raise ConfigError(f"{where}.use: {error}, or an import path such as sklearn.svm.SVC") from None
-    from cosilo.learners.encoding import encoded
+    from cosilo.learners.encoding import with_encoder
 
-    thing = imported(settings.use, f"{where}.use")
+    thing = import_object(settings.use, f"{where}.use")
     if settings.training is not None or _is_module(thing):
         return _network(thing, settings, X, where)
     try:
-        return encoded(thing(**settings.arguments()), X)
+        return with_encoder(thing(**settings.arguments()), X)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {settings.use} does not take these settings: {error}") from None
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cosilo import data
 from cosilo.config.resolve import make_learner
 from cosilo.config.settings import PoolSettings, Settings, SiloSettings
-from cosilo.config.source import Source, named
+from cosilo.config.source import Source, naming_key
 from cosilo.config.target import make_target
 from cosilo.coordination.institution import Institution
 from cosilo.data.instances import Instances, as_instances, fingerprint, is_frame, take
@@ -79,10 +79,10 @@ def _silo(one: SiloSettings, seed: int, source: Source, where: str) -> Silo:
         X, y = _examples(one, source.path(one.path), where)
     else:
         assert one.dataset is not None
-        with named(f"{where}.dataset"):
+        with naming_key(f"{where}.dataset"):
             train, held = (data.load(one.dataset, split) for split in ("train", "test"))
         if one.per_class is not None:
-            with named(f"{where}.per_class"):
+            with naming_key(f"{where}.per_class"):
                 train = train.take(data.balanced(train.y, one.per_class, seed=seed))
         names = np.array(train.classes)
         X, y = train.X, names[train.y]
@@ -122,7 +122,7 @@ def make_pool(
     """The public instances that settings name; `rest` is what a simulation left over."""
     if settings.path is not None:
         path = source.path(settings.path)
-        with named(f"{source.name}: {where}.path"):
+        with naming_key(f"{source.name}: {where}.path"):
             found = data.read(path, label=settings.label, columns=settings.columns, text=settings.text)
         if settings.labelled and found.y is None:
             raise ConfigError(
@@ -130,7 +130,7 @@ def make_pool(
                 f"say which column of {path} holds the labels"
             )
     elif settings.dataset is not None:
-        with named(f"{source.name}: {where}.dataset"):
+        with naming_key(f"{source.name}: {where}.dataset"):
             found = table_of(data.load(settings.dataset, settings.split))
     elif rest is not None:
         found = rest

@@ -10,7 +10,7 @@ from cosilo import data
 from cosilo.config.resolve import make_learner
 from cosilo.config.settings import SimulationSettings
 from cosilo.config.silos import table_of
-from cosilo.config.source import Source, named
+from cosilo.config.source import Source, naming_key
 from cosilo.config.split_settings import ValueSplit
 from cosilo.coordination.institution import Institution
 from cosilo.data.instances import Instances
@@ -25,17 +25,17 @@ def simulate(
 ) -> tuple[Sequence[Silo | Institution], data.Table]:
     """The silos, or the institutions that they are dealt to, and what no silo got."""
     where = f"{source.name}: simulation"
-    with named(f"{where}.dataset"):
+    with naming_key(f"{where}.dataset"):
         train, test = (data.load(settings.dataset, split) for split in ("train", "test"))
     fine = train.y
     if settings.labels is not None:
-        with named(f"{where}.labels"):
+        with naming_key(f"{where}.labels"):
             train, test = train.relabel(settings.labels), test.relabel(settings.labels)
     used = np.arange(len(train))
     if settings.per_class is not None:
-        with named(f"{where}.per_class"):
+        with naming_key(f"{where}.per_class"):
             used = data.balanced(train.y, settings.per_class, seed=seed)
-    with named(f"{where}.split"):
+    with naming_key(f"{where}.split"):
         split = _split(settings, train.take(used), fine[used], seed)
     own = None if isinstance(split, data.TargetSplit) else split.names
     names = settings.names or own or [f"silo-{i + 1:0{len(str(len(split)))}d}" for i in range(len(split))]

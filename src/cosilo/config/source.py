@@ -34,7 +34,7 @@ def read_recipe(folder: Path, otherwise: str) -> tuple[dict[str, Any], Source]:
     return recipe["values"], Source(recipe["source"], Path(recipe["folder"]))
 
 
-def look_beside(source: Source) -> None:
+def allow_imports_beside(source: Source) -> None:
     """Let imports find a learner or method of one's own that lies beside the recipe."""
     folder = str(source.folder.resolve())
     if folder not in sys.path:
@@ -42,7 +42,7 @@ def look_beside(source: Source) -> None:
 
 
 @contextmanager
-def named(key: str) -> Iterator[None]:
+def naming_key(key: str) -> Iterator[None]:
     """Put the file and the key in front of what is wrong with the data that it names."""
     try:
         yield

@@ -6,7 +6,7 @@ import numpy as np
 
 from cosilo import data
 from cosilo.config.settings import SiloSettings
-from cosilo.config.source import Source, named
+from cosilo.config.source import Source, naming_key
 from cosilo.data.instances import Instances, is_frame, take
 from cosilo.errors import ConfigError
 from cosilo.silo.target import Target
@@ -20,7 +20,7 @@ def make_target(one: SiloSettings, X: Instances, source: Source, where: str) -> 
     where = f"{where}.target"
 
     def read(key: str, path: Path, label: str | None, gaps: bool = False) -> data.Table:
-        with named(f"{where}.{key}"):
+        with naming_key(f"{where}.{key}"):
             return data.read(source.path(path), label, columns, one.text, gaps=gaps)
 
     path, apart, truth = one.target.path, one.target.unlabelled, one.target.truth

@@ -13,7 +13,7 @@ from cosilo.protocol.events import Event, Happening, Observer
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Expected, Fields, Message, Value, check, decode, describe, encode
 from cosilo.protocol.participant import Procedure
-from cosilo.protocol.scores import scores_in, together
+from cosilo.protocol.scores import overall_score, scores_in
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Step
 from cosilo.protocol.task import Task, vocabulary
@@ -30,7 +30,7 @@ _SCORES: Mapping[Measure, str] = {
 }
 
 
-class NotMet(RunError):
+class SilosDoNotFit(RunError):
     """These silos and this method do not fit together; one line for each reason. Nothing was computed."""
 
 
@@ -152,7 +152,7 @@ class Silos:
             except ConfigError as error:
                 problems = [str(error)]
         if problems:
-            raise NotMet("\n".join(problems))
+            raise SilosDoNotFit("\n".join(problems))
         self._met = self._number
         mark = self._journal.last_mark
         if mark is not None:
@@ -295,7 +295,7 @@ class Silos:
             reasons = "\n".join(failure.text for failure in entry.failures.values())
             self.failed = dict(entry.failures)
             if entry.step == HELLO:
-                raise NotMet(reasons)
+                raise SilosDoNotFit(reasons)
             raise TooFew(
                 f"step {entry.step!r}: {len(entry.arrivals)} of {len(entry.silos)} silos answered, "
                 f"the quorum is {needed}:\n{reasons}"
@@ -319,7 +319,9 @@ class Silos:
             scores = {name: one[measure] for name, one in found.items() if measure in one}
             if measure is Measure.JOINT:
                 if scores:
-                    self.findings.setdefault(key, {})[str(stage)] = _as_finding(together(scores.values()))
+                    self.findings.setdefault(key, {})[str(stage)] = _as_finding(
+                        overall_score(scores.values())
+                    )
             elif scores or measure is Measure.OWN:
                 by_silo = {name: _as_finding(score) for name, score in scores.items()}
                 self.findings.setdefault(key, {})[str(stage)] = by_silo

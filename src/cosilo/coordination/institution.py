@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
-from cosilo.coordination.coordinator import NotMet, Silos, TooFew
+from cosilo.coordination.coordinator import Silos, SilosDoNotFit, TooFew
 from cosilo.errors import ConfigError, DataError, MembersError, RunError
 from cosilo.protocol.carrier import Carrier
 from cosilo.protocol.message import Fields, Message
-from cosilo.protocol.participant import Participant, Procedure, different_names, quorum_in_range
-from cosilo.protocol.scores import scores_out, together
+from cosilo.protocol.participant import Participant, Procedure, check_names_differ, check_quorum
+from cosilo.protocol.scores import overall_score, scores_out
 from cosilo.protocol.stage import Measure, Stage
 from cosilo.protocol.step import EVALUATE, HELLO, Step
 from cosilo.protocol.task import vocabulary
@@ -64,8 +64,8 @@ class Institution(Participant):
             if not isinstance(member, Silo):
                 kind = type(member).__name__
                 raise ConfigError(f"{self._where}: a member is of type {kind}; wants silos")
-        different_names(self.silos, "members", f"{self._where}: ")
-        quorum_in_range(quorum, f"{self._where}: ")
+        check_names_differ(self.silos, "members", f"{self._where}: ")
+        check_quorum(quorum, f"{self._where}: ")
         self.quorum = quorum
         self.task = vocabulary(silo.task for silo in self.silos)
         self._record: SiloRecord | None = None
@@ -143,7 +143,7 @@ class Institution(Participant):
             if step.name == EVALUATE:
                 return self._evaluate(Stage.parse(Fields(message).text("stage")))
             return step.relay(self, message)
-        except NotMet as error:
+        except SilosDoNotFit as error:
             raise MembersError(f"{self._where}: not all of its members can take part") from error
         except TooFew as error:
             text = f"too few of its members could do step {step.name!r}"
@@ -191,7 +191,7 @@ class Institution(Participant):
         """The accuracy on the test data of all members that share theirs."""
         each = self.members.collect_scores(stage).values()
         found = {
-            measure: together(scores[measure] for scores in each if measure in scores)
+            measure: overall_score(scores[measure] for scores in each if measure in scores)
             for measure in Measure
             if any(measure in scores for scores in each)
         }

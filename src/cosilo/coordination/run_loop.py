@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from cosilo.coordination.coordinator import NotMet, Silos
+from cosilo.coordination.coordinator import Silos, SilosDoNotFit
 from cosilo.errors import CosiloError
 from cosilo.protocol.carrier import Carrier, Failure
 from cosilo.protocol.events import Event, Happening, Observer
@@ -16,7 +16,7 @@ from cosilo.runs.run import Run
 
 
 @dataclass(frozen=True)
-class Agreed:
+class Terms:
     """What the coordinator knows before it has met anyone."""
 
     silos: list[str]
@@ -55,7 +55,7 @@ class PlannedRun:
         Its directory.
     method
         What is followed.
-    agreed
+    terms
         What the coordinator knows before it has met anyone.
     silos
         The silos that are on this machine; none where they are elsewhere.
@@ -65,7 +65,7 @@ class PlannedRun:
 
     run: Run
     method: Coordinated
-    agreed: Agreed
+    terms: Terms
     silos: Sequence[Participant] = ()
     observers: Sequence[Observer] = ()
 
@@ -83,9 +83,9 @@ class Engine(Protocol):
         """Do what is left of a run; its directory then has the result, or says how far it came."""
 
 
-def conduct(planned: PlannedRun, carrier: Carrier) -> None:
+def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
     """The coordinator's part of what is left of a run."""
-    run, method, agreed = planned.run, planned.method, planned.agreed
+    run, method, terms = planned.run, planned.method, planned.terms
     observers: list[Observer] = [EventLog(run.folder / "events.jsonl"), *planned.observers]
 
     def tell(what: Happening, **facts: object) -> None:
@@ -94,23 +94,23 @@ def conduct(planned: PlannedRun, carrier: Carrier) -> None:
 
     tell(Happening.RESUME if (run.folder / "journal").exists() else Happening.START)
     silos = Silos(
-        agreed.silos,
+        terms.silos,
         method,
         carrier,
         Journal(run.folder / "journal"),
         observers,
-        seed=agreed.seed,
-        quorum=agreed.quorum,
-        timeout=agreed.timeout,
+        seed=terms.seed,
+        quorum=terms.quorum,
+        timeout=terms.timeout,
     )
     try:
-        carrier.open(method, agreed.seed, run.folder / "silos")
-        silos.meet(agreed.pool, agreed.pool_size, agreed.pool_classes)
-        _within(silos, agreed.vocabulary)
+        carrier.open(method, terms.seed, run.folder / "silos")
+        silos.meet(terms.pool, terms.pool_size, terms.pool_classes)
+        _within(silos, terms.vocabulary)
         method.coordinate(silos)
     except CosiloError as error:
         tell(Happening.STOP, text=str(error))
-        run.mark("refused" if isinstance(error, NotMet) else "stopped")
+        run.set_status("refused" if isinstance(error, SilosDoNotFit) else "stopped")
         raise Stopped(error, silos.failed) from error
     finally:
         carrier.close()
@@ -122,7 +122,7 @@ def conduct(planned: PlannedRun, carrier: Carrier) -> None:
     for folder in (run.folder, *run.folder.glob("silos/*")):  # those of institutions have journals too
         if (folder / "journal").exists():
             Journal(folder / "journal").tidy()
-    run.mark("finished")
+    run.set_status("finished")
 
 
 def _within(silos: Silos, vocabulary: Iterable[str] | None) -> None:
@@ -137,4 +137,4 @@ def _within(silos: Silos, vocabulary: Iterable[str] | None) -> None:
         if (unknown := [label for label in task.classes if label not in known])
     ]
     if problems:
-        raise NotMet("\n".join(problems))
+        raise SilosDoNotFit("\n".join(problems))

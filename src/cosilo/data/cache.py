@@ -17,7 +17,7 @@ SLOW = 3.0
 """Seconds of decoding from which on the result is worth its place on the disk."""
 
 
-def remembered(name: str, source: Path, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+def cached(name: str, source: Path, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
     """What `make` decodes from `source`, from the cache if the source has not changed since.
 
     Size and time of change tell whether it has. The array is copy-on-write: changing it changes no file.

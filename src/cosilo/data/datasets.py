@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cosilo.data import classes as known
 from cosilo.data import formats
-from cosilo.data.cache import remembered
+from cosilo.data.cache import cached
 from cosilo.data.dataset import Dataset
 from cosilo.data.images import COLOUR, GREY
 from cosilo.data.instances import blocks
@@ -179,7 +179,7 @@ def _parquet(split: SplitName, hub: Hub) -> list[tuple[str, ...]]:
 
 def _images(name: str, split: SplitName, path: Path, mode: str) -> NDArray[Any]:
     title = f"decoding {name} {split}"
-    return remembered(f"{name}-{split}", path, lambda: formats.read_images(path, mode, title))
+    return cached(f"{name}-{split}", path, lambda: formats.read_images(path, mode, title))
 
 
 def _names(path: Path, column: str, default: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ from typing import Any
 from cosilo.errors import DataError
 
 
-def needs(module: str, purpose: str) -> Any:
+def import_extra(module: str, purpose: str) -> Any:
     """The module, or an error that says what to install.
 
-    >>> needs("json", "reading JSON").loads("3")
+    >>> import_extra("json", "reading JSON").loads("3")
     3
     """
     try:

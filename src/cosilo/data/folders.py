@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.extra import needs
+from cosilo.data.extra import import_extra
 from cosilo.data.images import COLOUR, GREY, decode, is_colour
 from cosilo.errors import DataError
 from cosilo.text import cause
@@ -61,7 +61,7 @@ def _read(folder: Path, paths: list[Path]) -> NDArray[np.uint8]:
 
 def _survey(paths: list[Path]) -> tuple[list[tuple[int, int]], bool]:
     """The size of each image, and whether any has colour: then all become colour. Reads only the headers."""
-    pillow = needs("PIL.Image", "reading a folder of images")
+    pillow = import_extra("PIL.Image", "reading a folder of images")
     sizes, colour = [], False
     for path in paths:
         try:

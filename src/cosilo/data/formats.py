@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.extra import needs
+from cosilo.data.extra import import_extra
 from cosilo.data.images import decode
 from cosilo.errors import DataError
 from cosilo.progress import bar
@@ -56,7 +56,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 def open_parquet(path: Path) -> Any:
     """A pyarrow ParquetFile."""
-    parquet = needs("pyarrow.parquet", "reading Parquet")
+    parquet = import_extra("pyarrow.parquet", "reading Parquet")
     try:
         return parquet.ParquetFile(path)
     except (OSError, ValueError) as error:  # pyarrow's own errors derive from these

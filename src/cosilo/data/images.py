@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.extra import needs
+from cosilo.data.extra import import_extra
 from cosilo.errors import DataError
 from cosilo.progress import bar
 from cosilo.text import cause
@@ -24,7 +24,7 @@ the time goes into the interpreter, which they share."""
 _CHUNK = 256
 
 
-def opened(pillow: Any, blob: bytes, likely: list[str] | None = None) -> Any:
+def open_image(pillow: Any, blob: bytes, likely: list[str] | None = None) -> Any:
     """A Pillow image, decoded; the `likely` formats are tried first, which is faster."""
     try:
         image = pillow.open(BytesIO(blob), formats=likely)
@@ -55,7 +55,7 @@ def decode(
     blobs: Iterable[bytes], count: int, mode: str, name: Callable[[int], str], title: str
 ) -> NDArray[np.uint8]:
     """Decode `count` images of one size; `name(i)` is what an error calls the i-th."""
-    pillow = needs("PIL.Image", "decoding images")
+    pillow = import_extra("PIL.Image", "decoding images")
     stream = iter(blobs)
     first = next(stream, None)
     if first is None:
@@ -65,7 +65,7 @@ def decode(
     def image(index: int, blob: bytes) -> NDArray[np.uint8]:
         nonlocal likely
         try:
-            decoded = opened(pillow, blob, likely)
+            decoded = open_image(pillow, blob, likely)
         except Exception as error:  # each format's decoder raises what it likes on damaged bytes
             raise DataError(f"{name(index)}: cannot be decoded as an image ({cause(error)})") from error
         likely = [decoded.format]

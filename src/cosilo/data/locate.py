@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosilo.data.extra import needs
+from cosilo.data.extra import import_extra
 from cosilo.errors import DataError
 from cosilo.text import cause
 
@@ -53,7 +53,7 @@ def find(name: str, split: str, options: Sequence[tuple[str, ...]], hub: Hub | N
 
 def _download(hub: Hub) -> Path:
     library, utils, constants = (
-        needs(module, f"the download of {hub.repo}")
+        import_extra(module, f"the download of {hub.repo}")
         for module in ("huggingface_hub", "huggingface_hub.utils", "huggingface_hub.constants")
     )
     # What was downloaded before is taken as it is: no waiting, and no other data on another day.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import cosilo
 from cosilo.coordination.coordinator import other_pool
 from cosilo.coordination.institution import Institution
-from cosilo.coordination.run_loop import Agreed, Engine, PlannedRun, Stopped
+from cosilo.coordination.run_loop import Engine, PlannedRun, Stopped, Terms
 from cosilo.data.instances import Instances, as_instances, fingerprint
 from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, CosiloError, DataError
@@ -22,7 +22,7 @@ from cosilo.methods import CoFED
 from cosilo.methods.base import Method
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.events import Observer
-from cosilo.protocol.participant import different_names, quorum_in_range
+from cosilo.protocol.participant import check_names_differ, check_quorum
 from cosilo.protocol.task import Task
 from cosilo.runs.run import begin, locked, new_folder_name
 from cosilo.runs.silo_record import SiloRecord
@@ -118,8 +118,8 @@ class Federation:
     def _check_settings(self) -> None:
         if not self.silos:
             raise ConfigError("a federation needs silos; got none")
-        different_names(self.silos, "silos")
-        quorum_in_range(self.quorum)
+        check_names_differ(self.silos, "silos")
+        check_quorum(self.quorum)
         if self.timeout is not None and self.timeout <= 0:
             raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
         if self.clock is not None:
@@ -240,12 +240,12 @@ class Federation:
             run = begin(path, self.settings(), self._recipe)
             clock = None if self.clock is None else self.clock.model_dump(mode="json", exclude_unset=True)
             if run.about.get("clock") != clock:  # it may change: it only tells the time, also of what is past
-                run.mark(run.status, clock=clock)
+                run.set_status(run.status, clock=clock)
             if run.status == "refused":
                 _start_over(path)
             if run.status != "finished":
-                run.mark("running", quorum=self.quorum, timeout=self.timeout, **self.engine.about())
-                self._execute(PlannedRun(run, self.method, self.agreed(), self.silos, watching))
+                run.set_status("running", quorum=self.quorum, timeout=self.timeout, **self.engine.about())
+                self._execute(PlannedRun(run, self.method, self.terms(), self.silos, watching))
             for silo in self.silos:
                 record = SiloRecord(path / "silos" / silo.name)
                 record.restore(silo)
@@ -254,9 +254,9 @@ class Federation:
         institutions = {silo.name: silo for silo in self.silos if isinstance(silo, Institution)}
         return Run(path, {silo.name: silo for silo in self._plain}, institutions)
 
-    def agreed(self) -> Agreed:
+    def terms(self) -> Terms:
         """What the coordinator knows of it."""
-        return Agreed(
+        return Terms(
             silos=[silo.name for silo in self.silos],
             seed=self.seed,
             quorum=self.quorum,

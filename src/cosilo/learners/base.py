@@ -185,7 +185,7 @@ def columns_of(X: Instances) -> list[Any] | None:
     return X.columns.tolist() if is_frame(X) else None
 
 
-def in_order(X: Instances, columns: list[Any] | None, name: str) -> Instances:
+def columns_as_learnt(X: Instances, columns: list[Any] | None, name: str) -> Instances:
     """A data frame with the columns that were learnt, in that order; arrays as they are.
 
     Frames with the same columns in another order are the same instances to cosilo, not to a learner.

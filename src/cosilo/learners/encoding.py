@@ -5,7 +5,7 @@ from typing import Any
 from cosilo.data.instances import Instances, is_frame
 
 
-def encoded(estimator: Any, X: Instances) -> Any:
+def with_encoder(estimator: Any, X: Instances) -> Any:
     """Put in front of an estimator what it needs to read instances like X.
 
     Data frames: numbers are standardised, everything else is one-hot encoded (a value never seen before is
@@ -15,7 +15,7 @@ def encoded(estimator: Any, X: Instances) -> Any:
     >>> import pandas as pd
     >>> from sklearn.naive_bayes import GaussianNB
     >>> frame = pd.DataFrame({"age": [30, 40], "job": ["nurse", "cook"]})
-    >>> encoded(GaussianNB(), frame).fit(frame, [0, 1]).predict(frame).tolist()
+    >>> with_encoder(GaussianNB(), frame).fit(frame, [0, 1]).predict(frame).tolist()
     [0, 1]
     """
     from sklearn.base import BaseEstimator

@@ -16,8 +16,8 @@ from cosilo.learners import model_file
 from cosilo.learners.base import (
     Codes,
     black_box,
+    columns_as_learnt,
     columns_of,
-    in_order,
     read_card,
     seeded,
     untrained,
@@ -103,7 +103,7 @@ class Estimator:
         present, codes = np.unique(y, return_inverse=True)
         if warm:
             self._check_warm(present, n_classes)
-            X = in_order(X, self.columns_, self.name)
+            X = columns_as_learnt(X, self.columns_, self.name)
         columns = columns_of(X)
         with seeded(seed), black_box(self.name, "fit"):
             # Work on a copy: a fit that fails leaves what was learnt before as it was.
@@ -215,7 +215,7 @@ class Estimator:
             raise untrained(self.name)
         if len(X) == 0:  # scikit-learn refuses to predict nothing
             return np.zeros(0 if method == "predict" else (0, len(self.present_)), dtype=np.int64)
-        X = in_order(X, self.columns_, self.name)
+        X = columns_as_learnt(X, self.columns_, self.name)
         with seeded(self.seed_), black_box(self.name, method):
             return np.asarray(getattr(self.model_, method)(self._shaped(X)))
 

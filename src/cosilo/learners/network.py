@@ -16,15 +16,15 @@ from cosilo.learners.base import (
     Codes,
     balanced_weights,
     black_box,
+    columns_as_learnt,
     columns_of,
-    in_order,
     read_card,
     seeded,
     untrained,
     write_card,
 )
-from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_tensor, device_of, outputs, shown
-from cosilo.learners.trainee import AfterStep, Correction, Loss, State, Trainee
+from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_module_input, as_tensor, device_of, outputs
+from cosilo.learners.trainee import AfterStep, Correction, Loss, OptimiserState, Trainee
 from cosilo.learners.training import Training
 from cosilo.learners.training_loop import train
 from cosilo.learners.zoo import hash_tokens
@@ -144,7 +144,7 @@ class Network:
         peers: "Sequence[tuple[Network, Loss]]" = (),
         sample_weight: NDArray[np.float64] | None = None,
         validation: tuple[Instances, Codes] | None = None,
-        state: State | None = None,
+        state: OptimiserState | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Go on from the present weights; returns the optimiser's state, which `state` goes on from.
 
@@ -255,7 +255,7 @@ class Network:
             if isinstance(X, pd.DataFrame) or X.dtype.kind != "O":
                 raise LearnerError(f"{self.name} wants texts; got {form(X)}")
             X = hash_tokens(X, self.tokens)
-        return as_tensor(in_order(X, columns, self.name), self.name)
+        return as_tensor(columns_as_learnt(X, columns, self.name), self.name)
 
     def _built(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:
         """A module before its first training; a pass of zeros shows its outputs and wakes lazy layers."""
@@ -282,7 +282,7 @@ class Network:
         parts = [torch.zeros(0, self.n_classes_)]
         with seeded(self.seed_), torch.inference_mode():
             for block in blocks(len(x), PREDICT_BATCH):
-                batch = shown(x[block].to(device))
+                batch = as_module_input(x[block].to(device))
                 parts.append(outputs(module, batch, self.n_classes_, self.name).cpu())
         answer = torch.cat(parts)
         if not torch.isfinite(answer).all():
@@ -304,7 +304,7 @@ def _whole(module: nn.Module) -> Iterator[None]:
 
 def _form(x: Tensor) -> tuple[tuple[int, ...], bool]:
     """What the module sees of one instance, and whether it was bytes: these are scaled, others are not."""
-    return tuple(shown(x[:0]).shape[1:]), x.dtype == torch.uint8
+    return tuple(as_module_input(x[:0]).shape[1:]), x.dtype == torch.uint8
 
 
 def _words(shape: tuple[int, ...], is_bytes: bool) -> str:

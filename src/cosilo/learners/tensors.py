@@ -64,7 +64,7 @@ def as_tensor(X: Instances, name: str) -> Tensor:
         return torch.from_numpy(array)
 
 
-def shown(batch: Tensor) -> Tensor:
+def as_module_input(batch: Tensor) -> Tensor:
     """A batch as the module sees it: float32, bytes scaled to [−1, 1], images with channels first.
 
     Channels that were stored last stay last in memory, which is also what convolutions run fastest on.

@@ -22,7 +22,7 @@ from torch.optim.adam import adam  # isort: skip
 from torch.optim.adamw import adamw  # isort: skip
 from torch.optim.sgd import sgd  # isort: skip
 
-State = Mapping[str, NDArray[Any]]
+OptimiserState = Mapping[str, NDArray[Any]]
 
 #: The gradient of a loss at outputs, given what they should have been and perhaps a weight for each instance;
 #: then, where several networks train together, the outputs of the others.
@@ -41,7 +41,7 @@ class Optimiser:
     """
 
     def __init__(
-        self, training: Training, parameters: list[nn.Parameter], state: State | None = None
+        self, training: Training, parameters: list[nn.Parameter], state: OptimiserState | None = None
     ) -> None:
         self._training = training
         self._parameters: list[Tensor] = list(parameters)
@@ -55,7 +55,7 @@ class Optimiser:
         # Adam wants a counter of its own for every parameter.
         self._counters = [torch.tensor(float(self._steps), device=p.device) for p in parameters]
 
-    def _take_over(self, state: State) -> None:
+    def _take_over(self, state: OptimiserState) -> None:
         for kind, tensors in self._moments.items():
             for place, tensor in enumerate(tensors):
                 name = f"{kind}.{place}"
@@ -103,7 +103,7 @@ class Trainee:
         loss: Loss = cross_entropy,
         correction: Correction | None = None,
         after_step: AfterStep | None = None,
-        state: State | None = None,
+        state: OptimiserState | None = None,
     ) -> None:
         self.module = module
         self.n_classes = n_classes

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from cosilo.data.instances import blocks
 from cosilo.errors import LearnerError
-from cosilo.learners.tensors import PREDICT_BATCH, Labelled, outputs, shown
+from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_module_input, outputs
 from cosilo.learners.trainee import Trainee
 from cosilo.learners.training import Training
 
@@ -40,7 +40,7 @@ def batches(data: Labelled, batch: int, order: torch.Generator) -> Iterator[Labe
     start = 0
     for group in (sizes[i : i + at_once] for i in range(0, len(sizes), at_once)):
         index = shuffled[start : start + sum(group)]
-        x = torch.split(shown(data.x.index_select(0, index)), group)
+        x = torch.split(as_module_input(data.x.index_select(0, index)), group)
         y = torch.split(data.y.index_select(0, index), group)
         if data.weight is None:
             weight: Sequence[Tensor | None] = [None] * len(group)
@@ -100,7 +100,7 @@ def _mean_loss(trainee: Trainee, held: Labelled) -> float:
     trainee.module.eval()
     total = 0.0
     for block in blocks(len(held.x), PREDICT_BATCH):
-        answer = outputs(trainee.module, shown(held.x[block]), trainee.n_classes, trainee.name)
+        answer = outputs(trainee.module, as_module_input(held.x[block]), trainee.n_classes, trainee.name)
         total += cross_entropy(answer, held.y[block], reduction="sum").item()
     return total / len(held.x)
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, same_structure
-from cosilo.aggregation.similarity import distance, fomo
+from cosilo.aggregation.similarity import distance, fomo_weights
 from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage
 from cosilo.methods.base import Method
@@ -181,7 +181,7 @@ class FedFomo(Method):
         names = [*origins, silo.name]
         losses = np.array([loss(candidates[name]) for name in names])
         distances = np.array([distance(candidates[name], base) for name in names])
-        weights = fomo(loss(base), losses, distances)
+        weights = fomo_weights(loss(base), losses, distances)
         # If nothing helps, not even its own training, the silo stays where the round began.
         helpers = [(candidates[name], share) for name, share in zip(names, weights, strict=True)]
         silo.network.set_weights(_moved(base, helpers))

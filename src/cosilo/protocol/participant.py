@@ -147,14 +147,14 @@ def refusals(silo: Participant, method: str, needs: Mapping[str, str]) -> list[s
     ]
 
 
-def different_names(silos: Iterable[Participant], what: str, where: str = "") -> None:
+def check_names_differ(silos: Iterable[Participant], what: str, where: str = "") -> None:
     """Raise unless each has a name of its own; folders of some disks do not tell upper case from lower."""
     name, times = Counter(silo.name.lower() for silo in silos).most_common(1)[0]
     if times > 1:
         raise ConfigError(f"{where}{times} {what} are called {name!r}; give each a name of its own")
 
 
-def quorum_in_range(quorum: float, where: str = "") -> None:
+def check_quorum(quorum: float, where: str = "") -> None:
     """Raise unless a quorum is a share."""
     if not 0 <= quorum <= 1:
         raise ConfigError(f"{where}quorum = {quorum}; wants a fraction between 0 and 1")

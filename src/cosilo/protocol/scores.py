@@ -47,10 +47,10 @@ def scores_out(scores: Mapping[Measure, Score]) -> Message:
     return reply
 
 
-def together(scores: Iterable[Score]) -> Score:
+def overall_score(scores: Iterable[Score]) -> Score:
     """The accuracy on all instances together.
 
-    >>> together([Score(1.0, 1), Score(0.5, 3)])
+    >>> overall_score([Score(1.0, 1), Score(0.5, 3)])
     Score(accuracy=0.625, instances=4)
     """
     each = list(scores)

@@ -15,7 +15,7 @@ WORTH_KEEPING = 2**16
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_write_errors(path: Path) -> Iterator[None]:
     """Turn a failed write into one line that says what to do; whatever was completed is kept."""
     try:
         yield
@@ -36,7 +36,7 @@ def write(path: Path, *data: bytes, over: Path | None = None) -> None:
     tenth of the time that new space takes.
     """
     temporary = path.with_name(path.name + ".part")
-    with explained(path):
+    with explain_write_errors(path):
         try:
             if over is not None and sum(map(len, data)) >= WORTH_KEEPING:
                 with suppress(FileNotFoundError):
@@ -75,13 +75,13 @@ def read_json(path: Path) -> Any:
 
 def append_line(path: Path, value: Any) -> None:
     """Add one JSON line to a log."""
-    with explained(path), path.open("a", encoding="utf-8") as file:
+    with explain_write_errors(path), path.open("a", encoding="utf-8") as file:
         add_line(file, value)
 
 
 def add_line(file: IO[str], value: Any) -> None:
     """Add one JSON line to a log that is open; it is out of this process when the call returns."""
-    with explained(Path(file.name)):
+    with explain_write_errors(Path(file.name)):
         file.write(json.dumps(value, ensure_ascii=False) + "\n")
         file.flush()
 
@@ -116,7 +116,7 @@ def drop_partial_line(path: Path) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder that appears at `path` only when the body has filled it."""
     temporary = path.with_name(path.name + ".part")
-    with explained(path):
+    with explain_write_errors(path):
         if temporary.exists():
             shutil.rmtree(temporary)
         temporary.mkdir(parents=True)

@@ -14,7 +14,7 @@ from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
     drop_partial_line,
-    explained,
+    explain_write_errors,
     read_json,
     read_lines,
     write,
@@ -139,7 +139,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with explained(folder):
+        with explain_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._log = folder.with_name("asks.jsonl")
         drop_partial_line(self._log)
@@ -222,7 +222,7 @@ class Journal:
             )
         if (folder / "done.json").exists():
             return self._read(folder, silos)
-        with explained(folder):
+        with explain_write_errors(folder):
             folder.mkdir(exist_ok=True)
         for leftover in folder.glob("*.part"):
             leftover.unlink()

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from cosilo.errors import RunError
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
-from cosilo.runs.durable_files import explained, read_json, read_lines, write_json
+from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
 from cosilo.runs.silo_record import SiloRecord
 from cosilo.simulated_time.clock import Clock, Moment
@@ -59,7 +59,7 @@ class Run:
         """`running`, `stopped`, `refused` or `finished`."""
         return str(self.about["status"])
 
-    def mark(self, status: str, **facts: Any) -> None:
+    def set_status(self, status: str, **facts: Any) -> None:
         """Change the status."""
         self.about = {**self.about, "status": status, **facts}
         write_json(self.folder / "run.json", self.about)
@@ -177,7 +177,7 @@ def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] |
     }  # a crash may leave
     if folder.exists() and any(entry.name not in own for entry in folder.iterdir()):
         raise RunError(f"{folder}: is not empty and not a run; choose another directory")
-    with explained(folder):
+    with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if recipe is not None:
         write_json(folder / "recipe.json", recipe)
@@ -209,7 +209,7 @@ def runs_in(parent: Path) -> list[Run]:
 @contextmanager
 def locked(folder: Path, patience: float = 5.0) -> Iterator[None]:
     """Keep a second process out of a run; workers of a killed one get a moment to end."""
-    with explained(folder):
+    with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / ".lock").open("a+")
     with file:

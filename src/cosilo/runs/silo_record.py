@@ -16,7 +16,7 @@ from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
     drop_partial_line,
-    explained,
+    explain_write_errors,
     new_folder,
     read_json,
     read_lines,
@@ -41,7 +41,7 @@ class SiloRecord:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._replies, self._states = folder / "replies", folder / "states"
-        with explained(folder):
+        with explain_write_errors(folder):
             self._replies.mkdir(parents=True, exist_ok=True)
             self._states.mkdir(exist_ok=True)
             for leftover in self._replies.glob("*.part"):
@@ -71,7 +71,7 @@ class SiloRecord:
         """Where the reply to an ask is kept; the message is what comes after the first line."""
         return self._replies / f"{number:05d}"
 
-    def same_data(self, silo: Participant) -> None:
+    def check_same_data(self, silo: Participant) -> None:
         """Raise if the silo's data is not what it was when this record was begun."""
         path, now = self.folder / "data.json", {"fingerprint": silo.fingerprint()}
         if not path.exists():
@@ -174,7 +174,7 @@ class SiloRecord:
 
     def log(self, text: str) -> None:
         """Keep what only the silo's owner may read: warnings of the learner, the whole story of a failure."""
-        with explained(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
+        with explain_write_errors(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             file.write(text.rstrip() + "\n")
 
 

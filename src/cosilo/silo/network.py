@@ -15,7 +15,7 @@ from cosilo.silo.parts import Part
 
 if TYPE_CHECKING:
     from cosilo.learners.network import Network
-    from cosilo.learners.trainee import AfterStep, Correction, Loss, State
+    from cosilo.learners.trainee import AfterStep, Correction, Loss, OptimiserState
     from cosilo.learners.training import Training
 
 #: Public instances that are looked at together: bounds what a pool costs in memory beside itself.
@@ -159,7 +159,7 @@ class NetworkView:
         correction: "Correction | None" = None,
         after_step: "AfterStep | None" = None,
         peers: "Sequence[tuple[NetworkView, Loss]]" = (),
-        state: "State | None" = None,
+        state: "OptimiserState | None" = None,
         patience: int | None = None,
         **change: object,
     ) -> dict[str, NDArray[Any]]:

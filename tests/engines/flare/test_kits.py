@@ -8,7 +8,7 @@ import pytest
 from cosilo.errors import ConfigError
 
 pytest.importorskip("nvflare")
-from cosilo.engines.flare.kits import CLASSES, fits, provision
+from cosilo.engines.flare.kits import CLASSES, check_matches_kit, provision
 from cosilo.engines.flare.party_files import as_federation
 from cosilo.engines.flare.processes import kits_in, server_kit, site_name
 from cosilo.engines.flare.session import admin_kit
@@ -66,8 +66,8 @@ def test_kits_are_not_written_over(kits):
 
 
 def test_a_federation_fits_its_kits(kits):
-    fits(federation(), kits["server"])
-    fits(federation(members=["north"], seed=3), kits["server"])  # some of them, another run
+    check_matches_kit(federation(), kits["server"])
+    check_matches_kit(federation(members=["north"], seed=3), kits["server"])  # some of them, another run
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_federation_fits_its_kits(kits):
 )
 def test_another_federation_does_not(kits, values, problem):
     with pytest.raises(ConfigError) as error:
-        fits(federation(**values), kits["server"])
+        check_matches_kit(federation(**values), kits["server"])
     assert str(error.value) == f"{problem}; fix that, or make new kits for everybody with cosilo provision"
 
 

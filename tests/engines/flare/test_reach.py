@@ -13,7 +13,7 @@ from cosilo.errors import ConfigError
 pytest.importorskip("nvflare")
 from cosilo.engines.flare.kits import provision
 from cosilo.engines.flare.party_files import as_federation
-from cosilo.engines.flare.reach import address, can_listen, is_open, problem
+from cosilo.engines.flare.reach import address, check_can_listen, connection_problem, is_open
 
 
 def free_port():
@@ -63,21 +63,23 @@ def coordinator(kits):
 def test_all_is_well(federations):
     ours, _ = federations
     with coordinator(ours):
-        assert problem(ours["north"]) is None
+        assert connection_problem(ours["north"]) is None
         assert is_open(*address(ours["north"]))
 
 
 def test_a_coordinator_that_is_not_started_may_come(federations):
     kit = federations[0]["north"]
     host, port = address(kit)
-    assert problem(kit) == f"the coordinator at {host}:{port} cannot be reached (Connection refused)"
+    assert (
+        connection_problem(kit) == f"the coordinator at {host}:{port} cannot be reached (Connection refused)"
+    )
     assert not is_open(host, port)
 
 
 def test_a_coordinator_of_another_federation_is_not_trusted(federations):
     ours, theirs = federations
     with coordinator(theirs), pytest.raises(ConfigError) as error:
-        problem(ours["north"])
+        connection_problem(ours["north"])
     assert "cannot trust the coordinator at 127.0.0.1:" in str(error.value)
     assert str(error.value).endswith("wants a kit that was made together with the coordinator's")
 
@@ -88,7 +90,7 @@ def test_a_coordinator_does_not_accept_a_certificate_of_another_federation(feder
     mixed = shutil.copytree(theirs["north"], tmp_path / "mixed")
     shutil.copy(ours["north"] / "startup" / "rootCA.pem", mixed / "startup")
     with coordinator(ours), pytest.raises(ConfigError, match="does not accept its certificate"):
-        problem(mixed)
+        connection_problem(mixed)
 
 
 @pytest.mark.parametrize("gone", ["client.crt", "client.key", "rootCA.pem"])
@@ -96,14 +98,14 @@ def test_a_kit_without_its_certificate_is_named(federations, tmp_path, gone):
     kit = shutil.copytree(federations[0]["north"], tmp_path / "kit")
     (kit / "startup" / gone).unlink()
     with pytest.raises(ConfigError, match=r"kit/startup: its certificate cannot be read \(No such file"):
-        problem(kit)
+        connection_problem(kit)
 
 
 def test_where_a_coordinator_can_listen(federations):
     kit = federations[0]["server"]
-    can_listen(kit)
+    check_can_listen(kit)
     with socket.create_server(address(kit)), pytest.raises(ConfigError, match="Address already in use"):
-        can_listen(kit)
+        check_can_listen(kit)
 
 
 def test_a_coordinator_listens_at_an_address_of_its_machine_only(tmp_path):
@@ -111,5 +113,5 @@ def test_a_coordinator_listens_at_an_address_of_its_machine_only(tmp_path):
     settings = as_federation({**values, "coordinator": {"host": "192.0.2.77"}}, "federation")
     kits = provision(settings, tmp_path / "kits")
     with pytest.raises(ConfigError) as error:
-        can_listen(kits["server"])
+        check_can_listen(kits["server"])
     assert "cannot listen at 192.0.2.77:8002 (Cannot assign requested address)" in str(error.value)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cosilo.engines.flare.kit_settings import Place, settle
+from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import ConfigError, RunError
 from cosilo.protocol.message import encode
 from cosilo.runs.journal import Failure
@@ -36,7 +36,9 @@ def kit(tmp_path):
         'name = "north"\npath = "north.csv"\nlabel = "kind"\n'
         'learner = { use = "sklearn.tree.DecisionTreeClassifier" }\n'
     )
-    settle(tmp_path / "kit", Place(runs=str(tmp_path / "runs"), silo=str(tmp_path / "north.toml")))
+    write_kit_settings(
+        tmp_path / "kit", KitSettings(runs=str(tmp_path / "runs"), silo=str(tmp_path / "north.toml"))
+    )
     return tmp_path / "kit"
 
 

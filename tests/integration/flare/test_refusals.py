@@ -13,7 +13,7 @@ from cosilo.runs.durable_files import read_lines
 
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import processes
-from cosilo.engines.flare.job import export
+from cosilo.engines.flare.job import export_job
 from cosilo.engines.flare.kits import CLASSES
 from cosilo.engines.flare.runs import resume
 from cosilo.engines.flare.session import session
@@ -91,7 +91,7 @@ def test_a_policy_that_does_not_allow_a_field_ends_the_run_before_anything_is_co
 
 def test_a_job_carries_no_code(deployment, tmp_path):
     deployment.write_cofed()
-    job = export(deployment.federation(("tree", "net"), "cofed"), "a-run", tmp_path)
+    job = export_job(deployment.federation(("tree", "net"), "cofed"), "a-run", tmp_path)
     files = sorted(str(path.relative_to(job)) for path in job.rglob("*") if path.is_file())
     assert files == [
         "app_net/config/config_fed_client.json",
@@ -106,7 +106,7 @@ def test_a_job_carries_no_code(deployment, tmp_path):
 def test_a_silo_refuses_a_job_that_brings_code_or_names_other_classes(deployment, until, tmp_path):
     """Whoever submits it: the coordinator here allows everything."""
     deployment.write_cofed()
-    job = export(deployment.federation(("tree", "svm"), "cofed"), "hostile", tmp_path)
+    job = export_job(deployment.federation(("tree", "svm"), "cofed"), "hostile", tmp_path)
     mark = deployment.folder / "hostile-was-here"
     (job / "app_tree" / "custom").mkdir()
     (job / "app_tree" / "custom" / "evil.py").write_text(f"open({str(mark)!r}, 'w')\nclass Evil:\n    pass\n")
@@ -135,7 +135,7 @@ def test_a_silo_refuses_a_job_that_brings_code_or_names_other_classes(deployment
 @pytest.mark.slow
 def test_a_silo_takes_no_orders_but_jobs_whatever_the_coordinator_runs(deployment, until, tmp_path):
     deployment.write_cofed()
-    job = export(deployment.federation(("tree",), "cofed"), "spy", tmp_path)
+    job = export_job(deployment.federation(("tree",), "cofed"), "spy", tmp_path)
     out = tmp_path / "spied.json"
     (job / "app_server" / "custom").mkdir()
     shutil.copy(Path(__file__).with_name("spy.py"), job / "app_server" / "custom")

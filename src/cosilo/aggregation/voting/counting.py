@@ -30,7 +30,7 @@ def lowest_passing_count(total: NDArray[np.float64], alpha: float) -> NDArray[np
     return np.where(total > 0, passes.view(np.float64), math.inf)
 
 
-class Table:
+class CountTable:
     """COUNT as a table: every vote adds to one cell. Lines 7 to 13 of Algorithm 1, for any weights."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Digits:
     has, no class can pass.
     """
 
-    def __init__(self, table: Table, n_silos: int, step: int) -> None:
+    def __init__(self, table: CountTable, n_silos: int, step: int) -> None:
         self._table = table
         self._base = base = math.isqrt(table.n_classes - 1) + 1
         # 255 is out of reach of fewer than 255 silos; it also fills up the last high digit.
@@ -98,7 +98,7 @@ class Digits:
         return count
 
     def passing(self, block: Votes) -> NDArray[np.intp] | None:
-        """As `Table.passing`, using up the block; None, and the block as it was, if it does not pay."""
+        """As `CountTable.passing`, using up the block; None, and the block as it was, if it does not pay."""
         base, n_classes, length = self._base, self._table.n_classes, block.shape[1]
         below = self._silos(np.less, block, range(0, base * len(self._lowest) + 1, base))
         candidate = (below[1:] - below[:-1] >= self._lowest).view(np.uint8)

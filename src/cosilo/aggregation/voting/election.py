@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes, side_by_side, vote_dtype
-from cosilo.aggregation.voting.counting import Digits, Table, lowest_passing_count
+from cosilo.aggregation.voting.counting import CountTable, Digits, lowest_passing_count
 from cosilo.errors import ConfigError
 
 # Votes that are copied side by side and counted at once. With one scratch array of the same size this is
@@ -81,9 +81,9 @@ def elect(
         # With equal weights COUNT takes N + 1 values, the running sums of the weight, so that whole votes can
         # be counted instead. A threshold of N + 1 is out of reach.
         sums = np.add.accumulate(np.concatenate([[0.0], credibility]))
-        table = Table(np.searchsorted(sums, enough, side="left"), None, len(votes))
+        table = CountTable(np.searchsorted(sums, enough, side="left"), None, len(votes))
     else:
-        table = Table(enough, credibility, len(votes))
+        table = CountTable(enough, credibility, len(votes))
 
     codes_type = vote_dtype(n_classes)
     step = max(1, min(length, BLOCK // len(votes)))

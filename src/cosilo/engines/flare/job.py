@@ -11,7 +11,7 @@ from cosilo.engines.flare.server import Coordination
 from cosilo.engines.flare.site import Site
 
 
-def export(settings: FederationSettings, run: str, folder: Path) -> Path:
+def export_job(settings: FederationSettings, run: str, folder: Path) -> Path:
     """Write the job of a run; the folder that FLARE wants to be given."""
     method = {"use": settings.method.use, **settings.method.parameters()}
     values = settings.model_dump(mode="json", exclude={"coordinator"}, exclude_none=True)

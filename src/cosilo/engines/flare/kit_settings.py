@@ -12,19 +12,19 @@ HOLD = "hold"
 
 
 @dataclass(frozen=True)
-class Place:
+class KitSettings:
     """Where runs are kept here, and at a silo the file that describes it."""
 
     runs: str
     silo: str | None = None
 
 
-def settle(kit: Path, place: Place) -> None:
+def write_kit_settings(kit: Path, place: KitSettings) -> None:
     """Write down what holds here."""
     write_json(kit / "local" / _FILE, asdict(place))
 
 
-def settled(kit: Path) -> Place:
+def read_kit_settings(kit: Path) -> KitSettings:
     """What was written down."""
     path = kit / "local" / _FILE
     if not path.exists():
@@ -32,4 +32,4 @@ def settled(kit: Path) -> Place:
             f"{kit}: was never started on this machine; start it: cosilo coordinator start KIT, "
             "at a silo cosilo join KIT SILO.toml"
         )
-    return Place(**read_json(path))
+    return KitSettings(**read_json(path))

@@ -89,7 +89,7 @@ def _parties(settings: FederationSettings) -> dict[str, Any]:
     return {"name": settings.name, "members": settings.members, "coordinator": f"{where.host}:{where.port}"}
 
 
-def fits(settings: FederationSettings, kit: Path) -> None:
+def check_matches_kit(settings: FederationSettings, kit: Path) -> None:
     """Raise if a federation is not the one that the coordinator's kit was made for."""
     made, wanted = _read(kit, _MADE_FOR), _parties(settings)
     new = [name for name in wanted["members"] if name not in made["members"]]

@@ -8,9 +8,9 @@ from pydantic import Field, ValidationError
 from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings, Share, SiloSettings, Strict, explain, read
 from cosilo.config.silos import make_silo
-from cosilo.config.source import Source, look_beside
+from cosilo.config.source import Source, allow_imports_beside
 from cosilo.coordination.institution import Institution
-from cosilo.coordination.run_loop import Agreed
+from cosilo.coordination.run_loop import Terms
 from cosilo.engines.flare.names import FederationName, Host, SiloName
 from cosilo.errors import ConfigError
 from cosilo.silo.silo import Silo
@@ -45,9 +45,9 @@ class FederationSettings(Strict):
     pool: AgreedPool | None = None
     coordinator: CoordinatorSettings = CoordinatorSettings()
 
-    def agreed(self) -> Agreed:
+    def terms(self) -> Terms:
         """What the coordinator starts from."""
-        return Agreed(
+        return Terms(
             silos=self.members,
             seed=self.seed,
             quorum=self.quorum,
@@ -90,5 +90,5 @@ def read_silo(path: Path) -> Silo | Institution:
     """The silo that its own file describes, with its data."""
     source = Source(str(path), path.parent)
     settings = read_settings(path)
-    look_beside(source)
+    allow_imports_beside(source)
     return make_silo(settings, source)

@@ -23,7 +23,7 @@ def predictions(silo_file: Path, record: Path, instances: Path) -> "pd.DataFrame
     if not (record / "audit.jsonl").exists():
         raise RunError(f"{record}: is not a silo's record of a run (it has no audit.jsonl)")
     kept = SiloRecord(record)
-    kept.same_data(silo)
+    kept.check_same_data(silo)
     kept.restore(silo)
     if not silo.trained:
         raise RunError(f"{record}: has no model yet; the run did not come that far")

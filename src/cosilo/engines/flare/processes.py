@@ -9,10 +9,10 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from cosilo.engines.flare.kit_settings import Place, settle
+from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.engines.flare.kits import confine_server, confine_site
 from cosilo.engines.flare.names import COORDINATOR, SERVER
-from cosilo.engines.flare.reach import can_listen
+from cosilo.engines.flare.reach import check_can_listen
 from cosilo.errors import ConfigError
 from cosilo.runs.durable_files import read_json
 
@@ -48,8 +48,8 @@ def start_server(kit: Path, runs: Path, log: IO[str] | None = None) -> Process:
     """Start the coordinator; `runs` is where its run directories are."""
     kit = server_kit(kit)
     if not running(kit):  # which has a line of its own
-        can_listen(kit)
-    settle(kit, Place(runs=str(runs.resolve())))
+        check_can_listen(kit)
+    write_kit_settings(kit, KitSettings(runs=str(runs.resolve())))
     confine_server(kit)
     return _start(kit, "server", [], log)
 
@@ -57,7 +57,7 @@ def start_server(kit: Path, runs: Path, log: IO[str] | None = None) -> Process:
 def start_site(kit: Path, silo: Path, runs: Path, log: IO[str] | None = None) -> Process:
     """Start a silo; `silo` is its own file, `runs` where its records are."""
     name = site_name(kit)
-    settle(kit, Place(runs=str(runs.resolve()), silo=str(silo.resolve())))
+    write_kit_settings(kit, KitSettings(runs=str(runs.resolve()), silo=str(silo.resolve())))
     confine_site(kit)
     return _start(kit, "client", [f"uid={name}"], log)
 

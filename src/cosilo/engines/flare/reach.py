@@ -28,7 +28,7 @@ def address(kit: Path) -> tuple[str, int]:
     )
 
 
-def can_listen(kit: Path) -> None:
+def check_can_listen(kit: Path) -> None:
     """Raise if the coordinator of a kit cannot listen here."""
     host, port = address(kit)
     try:
@@ -51,7 +51,7 @@ def is_open(host: str, port: int) -> bool:
         return False
 
 
-def problem(kit: Path) -> str | None:
+def connection_problem(kit: Path) -> str | None:
     """Why a silo cannot reach its coordinator now; a certificate that will never do is a ConfigError."""
     host, port = address(kit)
     where, startup = f"the coordinator at {host}:{port}", kit / "startup"

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.engines.flare import need_flare
-from cosilo.engines.flare.kit_settings import HOLD, settled
-from cosilo.engines.flare.kits import fits
+from cosilo.engines.flare.kit_settings import HOLD, read_kit_settings
+from cosilo.engines.flare.kits import check_matches_kit
 from cosilo.engines.flare.party_files import FederationSettings, as_federation
 from cosilo.engines.flare.processes import server_kit
 from cosilo.engines.flare.session import Session, session
@@ -23,14 +23,14 @@ _MOMENT = 20.0
 def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> Run:
     """Start a new run and follow it to its end."""
     server = server_kit(kit)
-    fits(settings, server)
-    parent = Path(settled(server).runs)
+    check_matches_kit(settings, server)
+    parent = Path(read_kit_settings(server).runs)
     parent.mkdir(parents=True, exist_ok=True)
     folder = new_folder_name(parent, settings.method.use)
-    return _in_jobs(settings, kit, folder, tell, patience, new=True)
+    return _run_in_jobs(settings, kit, folder, tell, patience, new=True)
 
 
-def is_between(folder: Path) -> bool:
+def is_between_organisations(folder: Path) -> bool:
     """Whether a run is one between organisations."""
     return (folder / _FILE).exists()
 
@@ -48,10 +48,10 @@ def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
             raise RunError(
                 f"{folder}: the silos and the method do not fit together; fix that and submit a new run"
             )
-    return _in_jobs(settings, Path(known["kit"]), folder, tell, patience, new=False)
+    return _run_in_jobs(settings, Path(known["kit"]), folder, tell, patience, new=False)
 
 
-def _in_jobs(
+def _run_in_jobs(
     settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
 ) -> Run:
     try:

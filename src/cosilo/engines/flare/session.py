@@ -57,10 +57,10 @@ class Session:
 
     def submit(self, settings: FederationSettings, run: str) -> str:
         """Give the coordinator the job of a run; its number."""
-        from cosilo.engines.flare.job import export
+        from cosilo.engines.flare.job import export_job
 
         with tempfile.TemporaryDirectory() as folder:
-            return str(self._flare.submit_job(str(export(settings, run, Path(folder)))))
+            return str(self._flare.submit_job(str(export_job(settings, run, Path(folder)))))
 
     def stop(self, job: str) -> None:
         """End a job; what its run completed is kept."""

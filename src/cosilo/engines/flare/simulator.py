@@ -14,7 +14,7 @@ from nvflare.collab.runtime.executor import CollabExecutor
 from nvflare.job_config.api import FedJob
 
 from cosilo.config import build
-from cosilo.coordination.run_loop import PlannedRun, Stopped, conduct
+from cosilo.coordination.run_loop import PlannedRun, Stopped, coordinate_run
 from cosilo.engines.flare import need_flare
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kits import CLASSES
@@ -45,7 +45,7 @@ class SimulatedCoordination:
         folder = Path(self.run_folder)
         federation, carrier = _federation(folder), FlareCarrier({site.name: site for site in collab.clients})
         try:
-            conduct(PlannedRun(Run(folder), federation.method, federation.agreed()), carrier)
+            coordinate_run(PlannedRun(Run(folder), federation.method, federation.terms()), carrier)
         except Stopped:
             return  # the run directory says so, and whoever started the simulator reads it there
 
@@ -91,7 +91,7 @@ class FlareSimulator:
 
     def execute(self, planned: PlannedRun) -> None:
         """Do what is left of a run."""
-        _simulate(planned.run.folder, planned.agreed.silos)
+        _simulate(planned.run.folder, planned.terms.silos)
 
 
 def _simulate(folder: Path, names: list[str]) -> None:

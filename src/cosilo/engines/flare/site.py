@@ -20,7 +20,7 @@ from cosilo.config.settings import MethodSettings
 from cosilo.coordination.boundary import Ask, Boundary
 from cosilo.engines.flare import alterations
 from cosilo.engines.flare.carrier import BUSY, OPENING
-from cosilo.engines.flare.kit_settings import settled
+from cosilo.engines.flare.kit_settings import read_kit_settings
 from cosilo.engines.flare.party_files import read_silo
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.threads import OneThread
@@ -85,12 +85,12 @@ class Site:
 
     def folder(self, name: str, kit: Path) -> Path:
         """Where the silo keeps its record of the run."""
-        return Path(settled(kit).runs) / self.run
+        return Path(read_kit_settings(kit).runs) / self.run
 
     def silo(self, name: str, kit: Path) -> tuple[Participant, Procedure]:
         """The silo of this kit, and what is asked of it."""
         method = known_method(MethodSettings(**self.method), "the job")
-        path = Path(settled(kit).silo or "")
+        path = Path(read_kit_settings(kit).silo or "")
         silo = read_silo(path)
         if silo.name != name:
             raise CosiloError(f"{path}: name: got {silo.name!r}; wants {name!r}, which the kit is made for")

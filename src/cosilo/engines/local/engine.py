@@ -1,6 +1,6 @@
 """The local engine: all silos on this machine."""
 
-from cosilo.coordination.run_loop import PlannedRun, conduct
+from cosilo.coordination.run_loop import PlannedRun, coordinate_run
 from cosilo.engines.local.in_process import InProcess
 from cosilo.engines.local.workers import Workers
 from cosilo.errors import ConfigError
@@ -39,4 +39,4 @@ class LocalEngine:
     def execute(self, planned: PlannedRun) -> None:
         """Do what is left of a run, here."""
         carrier = Workers(planned.silos, self.workers) if self.workers else InProcess(planned.silos)
-        conduct(planned, carrier)
+        coordinate_run(planned, carrier)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.aggregation.averaging import Weights
-from cosilo.aggregation.similarity import FLOOR, distance, elect, ratios
+from cosilo.aggregation.similarity import FLOOR, distance, label_by_opinions, similarity_ratios
 from cosilo.silo.parts import Part
 from cosilo.silo.silo import Silo
 
@@ -67,7 +67,7 @@ class Reciprocal:
         distances = silo.notes.array("distances")
         others = np.delete(distances, silos.index(silo.name))
         nearest = np.min(others[~np.isnan(others)], initial=np.inf)
-        found = ratios(
+        found = similarity_ratios(
             own_loss,
             silo.notes.array("losses"),
             distances,
@@ -94,7 +94,7 @@ class Reciprocal:
                 trial.set_weights(model)
                 yield float(weights[silos.index(name)]), trial.target_probabilities()
 
-        places, confidence = elect(opinions())
+        places, confidence = label_by_opinions(opinions())
         codes = wanted[places]
         before = silo.notes.array("pseudo") if "pseudo" in silo.notes else None
         silo.notes["pseudo"] = codes
