@@ -3,12 +3,16 @@
 import importlib
 import re
 import sys
+import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from cosilo import Federation, Institution, Run
+from cosilo import Federation, Institution, Run, Training
 from cosilo.config import settings
+from cosilo.config.resolve import find_method
+from cosilo.engines.flare.party_files import as_federation
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,15 +31,60 @@ def test_the_python_example_of_the_readme(tmp_path, monkeypatch, capsys):
     assert "'votes'" in capsys.readouterr().out
 
 
+def run_blocks(document: str) -> dict:
+    """Run all Python blocks of a document one after another, as a reader would; what they leave behind."""
+    names: dict = {}
+    for example in blocks(document, "python"):
+        exec(example, names)
+    return names
+
+
 def test_the_python_example_about_networks(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    (example,) = blocks("docs/networks.md", "python")
-    names: dict = {}
-    exec(example, names)
+    names = run_blocks("docs/networks.md")
     assert sorted(names["run"].relative_accuracy()) == ["even", "odd"]
     assert names["weights"]["head.weight"].shape == (10, 200)
     assert "'instances': 150" in capsys.readouterr().out
+
+
+def test_the_python_examples_about_data(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    names = run_blocks("docs/data.md")
+    assert (tmp_path / "split.png").stat().st_size > 0
+    assert sorted(names["run"].scores("local")) == ["clinic"]
+    assert names["run"].silos["clinic"].predict(names["digits"].X[:1]).dtype == names["digits"].y.dtype
+
+
+def test_the_step_that_the_architecture_shows_is_that_of_fedavg():
+    (shown,) = blocks("docs/architecture.md", "python")
+    assert textwrap.indent(shown, "    ") in (ROOT / "src/cosilo/methods/fedavg.py").read_text()
+
+
+def test_no_document_has_a_python_block_that_is_not_tested():
+    tested = {"networks.md", "data.md", "architecture.md"}
+    found = {path.name for path in (ROOT / "docs").glob("*.md") if blocks(f"docs/{path.name}", "python")}
+    assert found == tested
+
+
+@pytest.mark.parametrize("document", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_toml_blocks_are_what_a_file_may_say(document):
+    for example in blocks(f"docs/{document}", "toml"):
+        values = tomllib.loads(example)
+        if "members" in values:
+            as_federation(values, document)
+        elif "name" in values:
+            settings.SiloSettings.model_validate(values)
+        else:  # a recipe, or a part of one: what is missing does not matter, what is there does
+            learner = values.pop("learner", None)
+            rest = (
+                {} if values.keys() & {"silo", "simulation"} else {"silo": [{"name": "a", "path": "a.csv"}]}
+            )
+            recipe = settings.validate({**values, **rest}, document)
+            find_method(recipe.method, document)
+            if learner is not None:
+                Training(**settings.LearnerSettings(**learner).training)
 
 
 def test_the_recipe_of_the_readme_is_valid(tmp_path):
