@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from cosilo import CoFED, Federation
 from cosilo.config import build, settings
-from cosilo.methods.base import step
+from cosilo.engines.local.engine import LocalEngine
+from cosilo.methods import step
 from cosilo.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def relative(method: CoFED, changes: list[str], seed: int, folder: Path) -> floa
     )
     assert pool is not None
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        run = Federation(silos, pool.X, method, seed=seed, workers=2).run(Path(place) / "run")
+        run = Federation(silos, pool.X, method, seed=seed, engine=LocalEngine(2)).run(Path(place) / "run")
         before, after = run.scores("local"), run.scores("federated")
     return statistics.mean(after[name] / before[name] for name in before)
 

@@ -29,6 +29,7 @@ from cosilo.engines.flare.names import ADMIN, COORDINATOR, SERVER
 from cosilo.engines.flare.party_files import FederationSettings, as_federation, read_silo
 from cosilo.engines.flare.runs import submit
 from cosilo.engines.flare.session import until_reachable
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.runs.run import Run
 
 ROUNDS = 8
@@ -90,7 +91,7 @@ def local(settings: FederationSettings, folder: Path) -> tuple[Run, float]:
 
     silos = [read_silo(folder / f"{name}.toml") for name in settings.members]
     method = known_method(settings.method, "benchmark")
-    run = Federation(silos, method=method, seed=settings.seed, workers=2).run(folder / "local")
+    run = Federation(silos, method=method, seed=settings.seed, engine=LocalEngine(2)).run(folder / "local")
     return run, run.events()[1]["at"] - started
 
 

@@ -59,6 +59,7 @@ def accuracy(network: str, weights: dict[str, Any], classes: Sequence[str]) -> f
 def ours(network: str, silos: int, size: int, started: float, out: Connection, timed: bool = False) -> None:
     """One run with two workers; what it took is read from the run's own events."""
     from cosilo import FedAvg, Federation, Silo, data
+    from cosilo.engines.local.engine import LocalEngine
     from cosilo.learners import Network, Training, zoo
     from cosilo.protocol.task import in_order
 
@@ -80,7 +81,7 @@ def ours(network: str, silos: int, size: int, started: float, out: Connection, t
     ]
     method = FedAvg(rounds=ROUNDS, evaluate_every=ROUNDS)
     with tempfile.TemporaryDirectory() as folder:
-        run = Federation(members, method=method, workers=2).run(Path(folder) / "run")
+        run = Federation(members, method=method, engine=LocalEngine(2)).run(Path(folder) / "run")
         asks = {e["ask"]: (e["step"], e["at"]) for e in run.events() if e["event"] == "ask"}
         weights = run.global_weights()
     trains = [moment for step, moment in asks.values() if step in ("train", "judge")]
@@ -95,7 +96,7 @@ def ours(network: str, silos: int, size: int, started: float, out: Connection, t
 def _clocked() -> Callable[[], float]:
     """Put a clock around all that keeps a run on disk; it counts in every process of the tree."""
     from cosilo.runs.journal import Entry, Journal
-    from cosilo.runs.silo_record import Record
+    from cosilo.runs.silo_record import SiloRecord
 
     coordinator, workers = (multiprocessing.get_context("fork").Value("d", 0.0) for _ in range(2))
     here = os.getpid()
@@ -117,7 +118,7 @@ def _clocked() -> Callable[[], float]:
     for kind, functions in (
         (Entry, ["keep"]),
         (Journal, ["entry", "close", "mark"]),
-        (Record, ["reply", "complete", "audit"]),
+        (SiloRecord, ["reply", "complete", "audit"]),
     ):
         for name in functions:
             clock(kind, name)

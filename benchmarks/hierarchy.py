@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cosilo import FedAvg, Federation, Institution, Silo, data
+from cosilo.engines.local.engine import LocalEngine
 from tools.process_tree import measured
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def one_round(institutions: int, clients: int, size: int, out: Connection) -> No
         for place in range(institutions)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        run = Federation(silos, method=OneRound(), workers=2).run(Path(folder) / "run")
+        run = Federation(silos, method=OneRound(), engine=LocalEngine(2)).run(Path(folder) / "run")
         found = {"seconds": time.perf_counter() - started}
         asks = {ask["step"]: ask for ask in run.asks()}
         found |= {step: asks[step]["seconds"] for step in ("hello", "begin", "train")}

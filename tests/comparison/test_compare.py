@@ -207,8 +207,9 @@ def test_what_changes_no_result_may_change():
 
 BROKEN = """
 from pathlib import Path
-from cosilo.methods.base import step
+from cosilo.methods import step
 from cosilo.methods.local import Local
+from cosilo.protocol.stage import LOCAL
 
 class Broken(Local):
     name = "broken"
@@ -218,7 +219,7 @@ class Broken(Local):
     def train(self, silo):
         if Path(self.flag).exists():
             raise ValueError("patient 4711")
-        silo.fit("local")
+        silo.fit(LOCAL)
 """
 
 

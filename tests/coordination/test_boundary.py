@@ -7,11 +7,13 @@ import pytest
 
 from cosilo import CoFED, Federation, Silo
 from cosilo.coordination.boundary import Ask, Boundary, seed_for
+from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
-from cosilo.methods.base import Method, step
+from cosilo.methods import Method, step
+from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.message import decode, encode
+from cosilo.protocol.stage import LOCAL
 from cosilo.runs.durable_files import read_lines
-from cosilo.runs.journal import Failure
 
 EMPTY = encode({})
 
@@ -27,7 +29,7 @@ class Greedy(Method):
 
     @step()
     def train(self, silo):
-        silo.fit("local")
+        silo.fit(LOCAL)
 
     @step(parameters="weights")
     def give(self, silo):
@@ -54,7 +56,7 @@ class Talkative(Method):
 
     @step()
     def train(self, silo):
-        silo.fit("local")
+        silo.fit(LOCAL)
         raise ValueError("could not convert 'Jane Doe, 1970-01-01'")
 
 
@@ -74,7 +76,7 @@ class Grumpy:
 
 
 def boundary(silos, method, folder, place=0) -> Boundary:
-    return Boundary(silos[place], method, seed=0, folder=folder)
+    return open_boundary(silos[place], method, seed=0, folder=folder)
 
 
 def audit(folder) -> list[dict]:
@@ -111,7 +113,12 @@ def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):
     assert [entry["step"] for entry in log] == ["hello", "train", "label", "update"]
     assert [sorted(entry["fields"]) for entry in log] == [["classes", "offers", "pool"], [], ["votes"], []]
     votes = log[2]["fields"]["votes"]
-    assert votes == {"kind": "labels", "form": "int8[300]", "bytes": 300}
+    assert votes == {
+        "kind": "labels",
+        "form": "int8[300]",
+        "bytes": 300,
+        "about": "one class of the silo's task per pool instance, or an abstention",
+    }
     # What the coordinator's journal holds is what the log says, byte for byte.
     for entry in log:
         (received,) = (tmp_path / "run/journal").glob(f"{entry['ask']:05d}-*/tree.safetensors")
@@ -128,7 +135,7 @@ def test_what_was_not_declared_does_not_leave(silos, tmp_path):
 
 def test_the_text_of_a_foreign_error_stays_in_the_silo(silos, tmp_path):
     failure = boundary(silos(), Talkative(), tmp_path).answer(Ask(1, "train", EMPTY))
-    assert failure == Failure("error", "silo 'tree': train raised ValueError")
+    assert failure == Failure(FailureKind.ERROR, "silo 'tree': train raised ValueError")
     assert "Jane" not in json.dumps(audit(tmp_path))
     assert "Jane Doe" in (tmp_path / "log.txt").read_text()
 
@@ -175,7 +182,7 @@ def test_an_ask_from_the_past_is_refused(silos, pool, tmp_path):
 
 def test_an_unknown_step_is_refused(silos, tmp_path):
     failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "steal", EMPTY))
-    assert failure == Failure("refused", "silo 'tree': cofed has no step 'steal'")
+    assert failure == Failure(FailureKind.REFUSED, "silo 'tree': cofed has no step 'steal'")
 
 
 def test_a_message_that_is_none_is_a_failure_not_a_crash(silos, tmp_path):
@@ -191,6 +198,6 @@ def test_seeds_depend_on_silo_and_ask_and_nothing_else():
 
 
 def test_warnings_of_a_learner_stay_in_the_silos_log(tmp_path):
-    border = Boundary(Silo("g", np.eye(8), list("abababab"), Grumpy()), CoFED(), 0, tmp_path)
+    border = open_boundary(Silo("g", np.eye(8), list("abababab"), Grumpy()), CoFED(), 0, tmp_path)
     assert decode(border.answer(Ask(1, "train", EMPTY))) == {}
     assert "patient 17" in (tmp_path / "log.txt").read_text()

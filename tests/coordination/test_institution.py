@@ -26,7 +26,9 @@ from cosilo import (
     Silo,
     Tempo,
 )
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, RunError
+from cosilo.protocol.stage import FEDERATED, Measure
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training  # noqa: E402
@@ -147,11 +149,11 @@ def test_members_train_alone_for_as_many_epochs_as_in_all_rounds(tmp_path):
 def test_scores_of_members_are_pooled_by_test_instances(tmp_path):
     run = Federation(two_by_three(), method=FedAvg(rounds=2)).run(tmp_path / "run")
     institution = run.institutions["a"]
-    scores = [institution.member(f"client-{n}").scores["federated"] for n in range(3)]
-    assert [count for _, count in scores] == [10, 11, 12]
+    scores = [institution.member(f"client-{n}").scores[FEDERATED][Measure.OWN] for n in range(3)]
+    assert [score.instances for score in scores] == [10, 11, 12]
     shared = run.result["scores"]["federated"]["a"]
     assert shared["instances"] == 33
-    assert shared["accuracy"] == pytest.approx(sum(a * n for a, n in scores) / 33)
+    assert shared["accuracy"] == pytest.approx(sum(score.accuracy * score.instances for score in scores) / 33)
 
 
 @pytest.mark.parametrize("method", [FML, PersonalisedFedAvg, Local])
@@ -290,7 +292,7 @@ class Fatal(Network):
 
 def with_fatal(learner, workers=2, **options):
     silos = [Institution("a", [one("x", A), one("y", B, learner)], shares=SHARED), one("b", C), one("c", C)]
-    return Federation(silos, method=FedAvg(rounds=2, local_rounds=3), workers=workers, **options)
+    return Federation(silos, method=FedAvg(rounds=2, local_rounds=3), engine=LocalEngine(workers), **options)
 
 
 def test_a_killed_worker_resumes_inside_the_step(tmp_path, monkeypatch):
@@ -341,7 +343,7 @@ def federation(method, workers=0):
         Institution("b", clients[2:4], shares=SHARED),
         clients[4],
     ]
-    return Federation(silos, method=method, seed=3, workers=workers)
+    return Federation(silos, method=method, seed=3, engine=LocalEngine(workers))
 
 
 def outcome(run: Run) -> dict:
@@ -488,9 +490,10 @@ def test_methods_that_do_not_know_institutions_say_which_do(tmp_path, method):
         client(2, shares=[*SHARED, "labels", "logits"]),
     ]
     federation = Federation(silos, X[1500:1550], method)
+    field = {"cofed": "'votes' (step 'label')", "fedbe": "'adaptor'"}[method.name]
     line = (
-        f"silo 'a': is an institution with members, which {method.name} does not know; it can join "
-        "fml, fedadp, fedavg, fedprox, local, personalised_fedavg, tempo"
+        f"silo 'a': is an institution with members, and {method.name} does not say how their {field} become "
+        "one; `cosilo methods` shows which methods take institutions"
     )
     assert federation.check() == [line]
     with pytest.raises(RunError) as error:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from cosilo.coordination.run_loop import Stopped, Terms, coordinate_run
-from cosilo.engines.local.engine import LocalEngine
+from cosilo.coordination.run_loop import PlannedRun, Stopped, Terms, coordinate_run
+from cosilo.engines.local.in_process import InProcess
 from cosilo.methods import Local
-from cosilo.runs.events import Events
 from cosilo.runs.run import Run, begin
 
 
@@ -14,7 +13,7 @@ def conducted(silos, folder, vocabulary):
     method = Local()
     about = {"method": {"use": method.name}, "seed": 0, "silos": terms.silos, "pool": None, "pool_size": 0}
     run = begin(folder, about, None)
-    coordinate_run(run, method, LocalEngine(silos), terms, Events(folder / "events.jsonl"))
+    coordinate_run(PlannedRun(run, method, terms), InProcess(silos))
     return Run(folder)
 
 

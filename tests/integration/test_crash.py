@@ -17,6 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from cosilo import CoFED, Federation, Run, Silo
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import CosiloError, RunError
 
 torch = pytest.importorskip("torch")
@@ -35,7 +36,9 @@ def make(silos, pool):
         Silo("forest", X, y, RandomForestClassifier(3)),
     ]
     method = CoFED(alpha=0.4, rounds=2, weights="accuracy", update_from="auto")
-    return lambda workers=0: Federation([*silos(), *networks], pool, method, seed=5, workers=workers)
+    return lambda workers=0: Federation(
+        [*silos(), *networks], pool, method, seed=5, engine=LocalEngine(workers)
+    )
 
 
 def run_until(federation: Federation, folder: Path, at: int | None) -> int | None:

@@ -5,6 +5,7 @@ import pytest
 
 from cosilo import CoFED, Federation, Silo, data
 from cosilo.config import build, settings
+from cosilo.engines.local.engine import LocalEngine
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training  # noqa: E402
@@ -90,7 +91,9 @@ def test_writers_learn_from_each_other_over_an_unrelated_script(tmp_path):
         )
     results = []
     for workers in (0, 2):
-        run = Federation(silos, pool, CoFED(alpha=0.3), workers=workers).run(tmp_path / str(workers))
+        run = Federation(silos, pool, CoFED(alpha=0.3), engine=LocalEngine(workers)).run(
+            tmp_path / str(workers)
+        )
         results.append((run.scores("local"), run.scores("federated"), run.result["voting"]))
     assert results[0] == results[1]  # networks too are the same, bit for bit, with any number of workers
     assert min(results[0][0].values()) > 0.5

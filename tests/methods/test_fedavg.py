@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, Silo
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import DataError, RunError
 
 torch = pytest.importorskip("torch")
@@ -204,7 +205,9 @@ def same(first: Run, second: Run) -> bool:
 @pytest.mark.parametrize("method", [FedAvg, FedProx, PersonalisedFedAvg])
 def test_the_same_with_any_number_of_workers(tmp_path, silos, method):
     runs = [
-        Federation(digits(silos), method=method(rounds=2, fraction=0.7), workers=n).run(tmp_path / str(n))
+        Federation(digits(silos), method=method(rounds=2, fraction=0.7), engine=LocalEngine(n)).run(
+            tmp_path / str(n)
+        )
         for n in (0, 2)
     ]
     assert same(*runs)

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cosilo import FedAvg, FedBE, Federation, Silo
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError
 from cosilo.methods.fedbe import RunningMean, deviations, sharpened, soft_cross_entropy
 
@@ -105,7 +106,9 @@ def test_the_same_with_workers_and_without(tmp_path):
     pool = X[900:1000] / 16
     method = FedBE(rounds=2, samples=3, distil_epochs=2)
     runs = [
-        Federation(silos(), pool=pool, method=method, workers=workers).run(tmp_path / str(workers))
+        Federation(silos(), pool=pool, method=method, engine=LocalEngine(workers)).run(
+            tmp_path / str(workers)
+        )
         for workers in (0, 2)
     ]
     one, other = (run.global_weights() for run in runs)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cosilo import FedAvg, Federation, FedFomo, Silo
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.protocol.message import encode
 
 torch = pytest.importorskip("torch")
@@ -145,7 +146,9 @@ def test_killed_it_ends_with_the_same_models(tmp_path, killed):
         members = silos(3)
         for silo in members:
             silo.learner = Doomed(small, GOOD)
-        return Federation(members, method=FedFomo(rounds=3, epochs=1, models=2), seed=2, workers=workers)
+        return Federation(
+            members, method=FedFomo(rounds=3, epochs=1, models=2), seed=2, engine=LocalEngine(workers)
+        )
 
     def doomed(nth, folder):
         Doomed.left = nth

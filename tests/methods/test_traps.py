@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 
 from cosilo import FML, FedAvg, Federation, FedProx, PersonalisedFedAvg, Silo
 from cosilo.data import dirichlet
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import DataError
 
 torch = pytest.importorskip("torch")
@@ -189,7 +190,7 @@ class Sleepy(torch.nn.Linear):
 def test_a_silo_that_hangs_does_not_hold_up_the_others(tmp_path):
     members = silos(lambda shape, k: torch.nn.Linear(shape[0], k))
     members.append(Silo("sleepy", X[:40] / 16, Y[:40] % 3, Network(Sleepy, RECIPE), shares=SHARES))
-    federation = Federation(members, method=FedAvg(rounds=2), timeout=2, workers=2)
+    federation = Federation(members, method=FedAvg(rounds=2), timeout=2, engine=LocalEngine(2))
     run = federation.run(tmp_path / "run")
     assert {failure["silo"] for failure in run.result["failures"]} == {"sleepy"}
     assert all(

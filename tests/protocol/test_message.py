@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cosilo.errors import BadMessage
-from cosilo.protocol.message import Expected, check, decode, encode
+from cosilo.protocol.message import Expected, Shared, check, decode, encode
 
 arrays = hnp.arrays(
     dtype=st.sampled_from([np.int8, np.int32, np.int64, np.float32, np.float64, np.uint8, np.bool_]),
@@ -54,12 +54,12 @@ def test_groups_of_arrays_arrive_as_groups():
     assert sorted(back["weights"]) == sorted(weights)
     for name, array in weights.items():
         np.testing.assert_array_equal(back["weights"][name], array)
-    check(back, {"weights": "weights", "size": "size"})
+    check(back, {"weights": Shared("weights"), "size": Shared("size")})
     weights["conv.bias"] = np.array([np.nan, 0])
     with pytest.raises(BadMessage, match=r"conv\.bias holds NaN"):
-        check({"weights": weights}, {"weights": "weights"})
+        check({"weights": weights}, {"weights": Shared("weights")})
     with pytest.raises(BadMessage, match="wants an array"):
-        check({"votes": weights}, {"votes": "logits"})
+        check({"votes": weights}, {"votes": Shared("logits")})
 
 
 def test_a_name_with_a_slash_cannot_be_sent():
@@ -105,11 +105,11 @@ EXPECTED = Expected(classes=3, pool=4)
 )
 def test_labels_are_held_against_task_and_pool(votes, words):
     with pytest.raises(BadMessage, match=words):
-        check({"votes": votes}, {"votes": "labels"}, EXPECTED)
+        check({"votes": votes}, {"votes": Shared("labels")}, EXPECTED)
 
 
 def test_good_labels_pass():
-    check({"votes": np.array([0, -1, 2, 1], np.int8)}, {"votes": "labels"}, EXPECTED)
+    check({"votes": np.array([0, -1, 2, 1], np.int8)}, {"votes": Shared("labels")}, EXPECTED)
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_good_labels_pass():
 )
 def test_each_kind_has_its_form(kind, value):
     with pytest.raises(BadMessage, match="field 'x'"):
-        check({"x": value}, {"x": kind})
+        check({"x": value}, {"x": Shared(kind)})
 
 
 def test_only_declared_fields_and_all_of_them():
     with pytest.raises(BadMessage, match="'secret' was not declared; declared are \\['accuracy'\\]"):
-        check({"accuracy": 0.5, "secret": 1}, {"accuracy": "metrics"})
+        check({"accuracy": 0.5, "secret": 1}, {"accuracy": Shared("metrics")})
     with pytest.raises(BadMessage, match="'accuracy' is missing"):
-        check({}, {"accuracy": "metrics"})
+        check({}, {"accuracy": Shared("metrics")})

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from cosilo.errors import RunError
+from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.message import encode
 from cosilo.runs.durable_files import (
     append_line,
@@ -14,7 +15,7 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
-from cosilo.runs.journal import Arrival, Failure, Journal, Mark, Replies
+from cosilo.runs.journal import Arrival, Journal, Mark, Replies
 
 BODY = encode({"votes": np.array([1, 2], np.int8)})
 
@@ -24,7 +25,7 @@ def filled(tmp_path):
     entry = journal.entry(1, "label", ["a", "b", "c"])
     entry.keep("a", BODY, Arrival(0.5, {}))
     entry.keep("c", BODY, Arrival(0.7, {}))
-    entry.failures["b"] = Failure("lost", "silo 'b': gone")
+    entry.failures["b"] = Failure(FailureKind.LOST, "silo 'b': gone")
     return journal, entry
 
 
@@ -41,7 +42,7 @@ def test_a_closed_entry_is_read_back_as_it_was(tmp_path):
     replies = Replies(entry)
     assert list(replies) == ["a", "c"]
     assert replies["c"]["votes"].tolist() == [1, 2]
-    assert replies.failures == {"b": Failure("lost", "silo 'b': gone")}
+    assert replies.failures == {"b": Failure(FailureKind.LOST, "silo 'b': gone")}
     with pytest.raises(KeyError):
         replies["b"]
 
@@ -146,7 +147,7 @@ def test_a_mark_replaces_the_journal_before_it_but_not_the_meeting(tmp_path):
         entry.keep("a", BODY, Arrival(0.1, {}))
         journal.close(entry)
     weights = {"layer.weight": np.arange(4.0)}
-    journal.mark(Mark(3, {"round": 7, "weights": weights}, {"scores": {}}, {"state": {"inc": 2**100}}))
+    journal.mark(Mark(3, 1, {"round": 7, "weights": weights}, {"scores": {}}, {"state": {"inc": 2**100}}))
     assert sorted(path.name for path in (tmp_path / "j").iterdir()) == ["00001-step", "mark.safetensors"]
     mark = Journal(tmp_path / "j").last_mark
     assert mark.number == 3
@@ -158,7 +159,7 @@ def test_a_mark_replaces_the_journal_before_it_but_not_the_meeting(tmp_path):
 
 def test_a_damaged_mark_is_named(tmp_path):
     journal = Journal(tmp_path / "j")
-    journal.mark(Mark(1, {"round": 1}, {}, {}))
+    journal.mark(Mark(1, 1, {"round": 1}, {}, {}))
     (tmp_path / "j/mark.safetensors").write_bytes(b"x" * 40)
     with pytest.raises(RunError, match=r"mark\.safetensors: is damaged"):
         Journal(tmp_path / "j")

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from cosilo import CoFED, Local, Run
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, RunError
 from cosilo.runs.run import locked, new_folder_name, runs_in
 
@@ -65,7 +66,7 @@ def test_a_run_goes_on_with_the_same_data_only(tmp_path, silos, pool):
     *_, last = sorted((tmp_path / "run/journal").iterdir())
     shutil.rmtree(last)
     with pytest.raises(RunError, match="silo 'tree': its data is not what it was when the run began"):
-        Federation(changed, pool, workers=2).run(tmp_path / "run")
+        Federation(changed, pool, engine=LocalEngine(2)).run(tmp_path / "run")
     assert Federation(silos(), pool).run(tmp_path / "run").status == "finished"
 
 
@@ -128,7 +129,7 @@ def test_duplicate_names(silos, pool):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"quorum": 2.0}, "quorum = 2"), ({"timeout": 0.0}, "timeout = 0"), ({"workers": -1}, "workers = -1")],
+    [({"quorum": 2.0}, "quorum = 2"), ({"timeout": 0.0}, "timeout = 0")],
 )
 def test_settings_are_checked(federation, options, words):
     with pytest.raises(ConfigError, match=words):

@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cosilo import Silo
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.learners import Network, Training, zoo
+from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Score, Stage
 
 X, Y = np.arange(40.0).reshape(20, 2), np.array(list("ab" * 10))
 
@@ -93,16 +94,15 @@ def test_the_test_set_is_held_out_of_every_class_and_never_trained_on():
     seen = Spy.seen = []
     one = silo(learner=Spy(), test=0.3)
     one.data.split(seed=1)
-    one.fit("local")
+    one.fit(LOCAL)
     trained = seen[0]
     assert len(trained) == 14
-    accuracy, instances = one.scores["local"]
-    assert (accuracy, instances) == (0.5, 6)  # three of each class; the spy always says the first
+    assert one.scores[LOCAL] == {Measure.OWN: Score(0.5, 6)}  # three of each class; the spy says the first
     one.data.split(seed=1)
-    one.fit("again")
+    one.fit(Stage.after_round(1))
     assert seen[1] == trained
     one.data.split(seed=2)
-    one.fit("other")
+    one.fit(Stage.after_round(2))
     assert seen[2] != trained
 
 
@@ -111,15 +111,15 @@ def test_a_class_with_one_instance_stays_in_training():
     one = silo(data=(X, labels), test=0.5)
     one.data.split(seed=0)
     assert one.task.classes == ("a", "b", "rare")
-    one.fit("local")
+    one.fit(LOCAL)
     assert "rare" in one.predict(X[-1:])
 
 
 def test_validation_data_is_the_same_every_time_and_holds_no_pseudo_label():
     Spy.seen = []
     one = silo(learner=Spy(), test=None, pool=X + 1000)
-    one.fit("local", validate=True)
-    one.fit("federated", pseudo=one.pool_examples(np.array([3]), np.array([0])), validate=True)
+    one.fit(LOCAL, validate=True)
+    one.fit(FEDERATED, pseudo=one.pool_examples(np.array([3]), np.array([0])), validate=True)
     first, second = Spy.seen
     assert len(first) == 16
     assert second - first == {tuple(X[3] + 1000)}
@@ -138,9 +138,9 @@ def test_a_network_that_stops_early_looks_at_a_part_of_the_pseudo_labels_too(mon
         fit(data, y, **options)
 
     monkeypatch.setattr(one.learner, "fit", spy)
-    one.fit("local")
+    one.fit(LOCAL)
     index, label = np.arange(15), np.arange(15) % 2
-    one.fit("federated", pseudo=one.pool_examples(index, label), update=True)
+    one.fit(FEDERATED, pseudo=one.pool_examples(index, label), update=True)
     (kept, held), (more, watched) = seen
     assert (len(kept), len(held), len(more), len(watched)) == (16, 4, 16 + 12, 4 + 3)  # a fifth of each class
     assert kept < more
@@ -151,7 +151,7 @@ def test_a_network_that_stops_early_looks_at_a_part_of_the_pseudo_labels_too(mon
 
 def test_without_test_data_there_is_no_score():
     one = silo(test=None)
-    one.fit("local")
+    one.fit(LOCAL)
     assert one.scores == {}
     assert not one.data.has_test
 
@@ -159,7 +159,7 @@ def test_without_test_data_there_is_no_score():
 def test_the_margin_decides_who_abstains():
     data = np.array([[0.9, 0], [0.65, 0], [0.6, 0], [0.1, 0]])
     one = silo(data=(data, list("aabb")), learner=Sure(), test=None, pool=data)
-    one.fit("local")
+    one.fit(LOCAL)
     assert one.label_pool(margin=0.0).tolist() == [0, 0, 0, 1]
     # The lead is .8, .3, .2, .8 (0.65 − 0.35 is just above 0.3 in floats); it has to be more than the margin.
     assert one.label_pool(margin=0.25).tolist() == [0, 0, -1, 1]
@@ -183,7 +183,7 @@ def test_asked_too_early():
 
 def test_a_fresh_silo_shares_data_but_not_what_was_learnt():
     one = silo()
-    one.fit("local")
+    one.fit(LOCAL)
     other = one.fresh()
     assert one.trained
     assert not other.trained
@@ -195,11 +195,11 @@ def test_text_and_frames_are_instances_too():
     texts = ["red apple", "green pear", "fast car", "slow truck"] * 5
     labels = ["fruit", "fruit", "vehicle", "vehicle"] * 5
     reader = Silo("t", texts, labels, make_pipeline(TfidfVectorizer(), MultinomialNB()), pool=["red car"])
-    reader.fit("local")
+    reader.fit(LOCAL)
     assert reader.predict(["apple and pear", "truck"]).tolist() == ["fruit", "vehicle"]
     frame = pd.DataFrame({"x": np.arange(20), "y": np.arange(20) % 3})
     table = Silo("f", frame, Y, DecisionTreeClassifier(), pool=frame[["y", "x"]])
-    table.fit("local")
+    table.fit(LOCAL)
     assert len(table.label_pool()) == 20
 
 
@@ -223,7 +223,7 @@ class Weighed(Spy):
 )
 def test_class_weights_by_hand(classes, weights):
     one = silo(learner=Weighed(), test=None, pool=X)
-    one.fit("federated", pseudo=one.pool_examples(np.arange(20), np.zeros(20, int)), classes=classes)
+    one.fit(FEDERATED, pseudo=one.pool_examples(np.arange(20), np.zeros(20, int)), classes=classes)
     if weights is None:
         assert Weighed.last is None
     else:
@@ -233,6 +233,6 @@ def test_class_weights_by_hand(classes, weights):
 def test_own_proportions_are_those_of_the_silo():
     labels = ["a"] * 15 + ["b"] * 5
     one = silo(data=(X, labels), learner=Weighed(), test=None, pool=X)
-    one.fit("federated", pseudo=one.pool_examples(np.arange(20), np.ones(20, int)), classes="own")
+    one.fit(FEDERATED, pseudo=one.pool_examples(np.arange(20), np.ones(20, int)), classes="own")
     # 15 a and 25 b are to count 3 : 1, so a weighs 30/15 and b 10/25.
     assert sorted(set(Weighed.last)) == pytest.approx([0.4, 2.0])

@@ -10,13 +10,16 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Federation, Local, Silo, Target
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, DataError, RunError
-from cosilo.methods.base import Method, step
+from cosilo.methods import Method, step
+from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Score
 from cosilo.runs.durable_files import read_json, write_json
-from cosilo.silo.silo import labelling
 from cosilo.silo.target import untaught
 
 DIGITS_X, DIGITS_Y = load_digits(return_X_y=True)
+#: The fields of the scores of a model, and of labels.
+SCORE, LABELLING = ["accuracy", "instances"], ["labelling_accuracy", "labelling_instances"]
 X, Y = np.arange(40.0).reshape(20, 2), np.array(list("ab" * 10))
 
 
@@ -170,7 +173,7 @@ def test_frames_and_text_can_be_targets():
     frame = pd.DataFrame({"x": np.arange(20.0), "y": np.arange(20.0) % 3})
     target = Target(frame[["y", "x"]][:4], list("cdcd"), frame[["y", "x"]])
     one = Silo("f", frame, Y, DecisionTreeClassifier(), target=target)
-    one.fit("local")
+    one.fit(LOCAL)
     assert set(one.target_labels()["label"]) <= {"c", "d"}
     assert list(one.data.all[0].columns) == ["x", "y"]
 
@@ -184,7 +187,7 @@ def chances_silo(**options) -> Silo:
     target = Target(np.eye(4)[2:], ["c", "d"], points, options.pop("truth", None))
     learner = options.pop("learner", Chances())
     one = Silo("a", np.eye(4)[[0, 1] * 2], list("abab"), learner, target=target, pool=points, **options)
-    one.fit("local")
+    one.fit(LOCAL)
     return one
 
 
@@ -192,7 +195,7 @@ def test_it_predicts_among_the_target_classes_for_its_owner_by_hand():
     one = chances_silo(test=(np.array([[8, 0, 1, 2.0], [0, 5, 3, 1]]), ["d", "c"]))
     points = one.data.target.unlabelled
     assert one.predict(points).tolist() == ["c", "d", "c", "c", "c"]
-    assert one.scores["local"] == (1.0, 2)
+    assert one.scores[LOCAL] == {Measure.OWN: Score(1.0, 2)}
     labels = one.target_labels()
     assert list(labels.columns) == ["label", "confidence", "speakers"]
     assert labels["label"].tolist() == ["c", "d", "c", "c", "c"]
@@ -206,11 +209,11 @@ def test_a_hidden_target_is_not_learnt_and_not_told():
     one = aiming("a", [0, 1, 3], [3, 4], GaussianNB(), target=Target(points, y, more, real, hidden=True))
     assert one.wanted.classes == ("3", "4")
     assert one.data.train is one.data.own
-    one.fit("local")
+    one.fit(LOCAL)
     test, labels = digits([3, 4], 1200, 60)
     alone = GaussianNB().fit(*digits([0, 1, 3], 0, 60)).predict(test)  # has never seen a 4
     assert one.predict(test).tolist() == alone.tolist()
-    assert one.scores["local"] == (np.mean(alone == labels), 60)
+    assert one.scores[LOCAL][Measure.OWN] == Score(np.mean(alone == labels), 60)
     assert set(one.target_labels()["label"]) > {3}
 
 
@@ -219,7 +222,7 @@ def test_it_votes_and_validates_in_its_whole_task():
     assert one.label_pool().tolist() == [0, 1, 2, 0, 2]
     assert one.label_pool(margin=0.5).tolist() == [0, -1, -1, -1, 2]
     bayes = aiming("b", [0, 1, 2], [3, 4], GaussianNB(var_smoothing=0.01))
-    bayes.fit("local", validate=True)
+    bayes.fit(LOCAL, validate=True)
     held = bayes.data.validation()[0]
     assert len(np.unique(held[1])) == 5
     assert bayes.validation_accuracy() == np.mean(bayes.learner.predict(held[0]) == held[1]) > 0.8
@@ -234,7 +237,7 @@ def test_a_learner_without_probabilities_predicts_as_it_does():
 
 def test_without_unlabelled_points_there_are_no_labels():
     one = Silo("a", X, Y, GaussianNB(), target=Target(X[:4], list("cdcd"), X[:0], []))
-    one.fit("local")
+    one.fit(LOCAL)
     assert one.scores == {}
     with pytest.raises(DataError, match="silo 'a': has no labels for its target yet; run a method first"):
         one.target_labels()
@@ -247,17 +250,16 @@ def test_without_unlabelled_points_there_are_no_labels():
 
 def test_labels_are_judged_where_the_truth_is_known():
     one = chances_silo(truth=["c", "d", "d", "d", "c"])
-    assert one.scores == {labelling("local"): (0.6, 5)}
-    one.keep_score("federated")
-    assert one.scores[labelling("federated")] == (0.6, 5)
-    assert "federated" not in one.scores
+    assert one.scores == {LOCAL: {Measure.LABELLING: Score(0.6, 5)}}
+    one.keep_score(FEDERATED)
+    assert one.scores[FEDERATED] == {Measure.LABELLING: Score(0.6, 5)}
 
 
 def test_the_last_scores_are_kept_each_for_its_own():
     one = chances_silo(truth=["c", "d", "d", "d", "c"], test=(np.eye(4)[2:], ["c", "d"]))
-    one.keep_score("federated")
-    assert one.scores["federated"] == one.scores["local"] == (1.0, 2)
-    assert one.scores[labelling("federated")] == one.scores[labelling("local")] == (0.6, 5)
+    one.keep_score(FEDERATED)
+    kept = {Measure.OWN: Score(1.0, 2), Measure.LABELLING: Score(0.6, 5)}
+    assert one.scores == {LOCAL: kept, FEDERATED: kept}
 
 
 def test_a_method_may_know_better():
@@ -266,8 +268,8 @@ def test_a_method_may_know_better():
     one.changed = False
     one.keep_labels(codes, np.full(5, 0.9), ["b", "c"])
     assert one.changed
-    one.take_score("federated")  # the model's own labels do not replace them
-    assert one.scores[labelling("federated")] == (0.8, 5)
+    one.take_score(FEDERATED)  # the model's own labels do not replace them
+    assert one.scores[FEDERATED][Measure.LABELLING] == Score(0.8, 5)
     labels = one.target_labels()
     assert labels["label"].tolist() == ["c", "d", "d", "d", "d"]
     assert labels["confidence"].tolist() == [0.9] * 5
@@ -311,8 +313,10 @@ def test_the_coordinator_knows_who_trains_on_what_and_who_wants_what(tmp_path):
     assert seen == [known, known]  # by `check` here, and by the coordinator from what silos said
     assert run.result["wanted"] == {"low": ["3", "4"], "high": ["1", "2"]}
     assert run.result["tasks"]["low"] == ["0", "1", "2", "3", "4"]
-    assert [ask["step"] for ask in run.asks()] == ["hello", "wants", "train", "evaluate", "evaluate"]
-    assert run.asks()[1]["silos"] == run.asks()[4]["silos"] == ["low", "high"]
+    assert [ask["step"] for ask in run.asks()] == ["hello", "wants", "train", "evaluate"]
+    assert run.asks()[1]["silos"] == ["low", "high"]
+    assert sorted(run.asks()[3]["arrivals"]["low"]["fields"]) == [*SCORE, *LABELLING]
+    assert sorted(run.asks()[3]["arrivals"]["plain"]["fields"]) == SCORE
     assert [entry["step"] for entry in run.audit("plain")] == ["hello", "train", "evaluate"]
     assert [sorted(entry["fields"]) for entry in run.audit("low")][1] == ["training", "wanted"]
 
@@ -343,7 +347,7 @@ def test_a_method_may_refuse_targets_in_one_line(tmp_path):
 def test_local_and_cofed_with_trees_and_bayes(tmp_path, workers):
     runs = {}
     for method, pool in ((Local(), None), (CoFED(alpha=0.3), DIGITS_X[1000:1200])):
-        run = Federation(make_silos(), pool, method, workers=workers).run(tmp_path / method.name)
+        run = Federation(make_silos(), pool, method, engine=LocalEngine(workers)).run(tmp_path / method.name)
         stage = "local" if pool is None else "federated"
         labelled = run.result["labelling"][stage]
         assert sorted(labelled) == ["high", "low"]
@@ -379,7 +383,7 @@ def test_scores_are_those_that_can_and_may_be_shared(tmp_path, options, found):
     assert ("labelling" in run.result) == ("labelling" in found)
     assert len(run.silos["low"].target_labels()) == 40
     left = {field for entry in run.audit("low") for field in entry["fields"]}
-    assert left <= {"classes", "pool", "offers", "training", "wanted", "accuracy", "instances"}  # no label
+    assert left <= {"classes", "pool", "offers", "training", "wanted", *SCORE, *LABELLING}  # no label
 
 
 class Knows(Method):
@@ -395,11 +399,11 @@ class Knows(Method):
             silos.mark(done=1)
         assert silos.wanted["low"] == ["3", "4"]
         silos.ask("judge", quorum=1.0)
-        silos.evaluate("federated", to=silos.names)
+        silos.evaluate(FEDERATED, to=silos.names)
 
     @step()
     def train(self, silo):
-        silo.fit("local")
+        silo.fit(LOCAL)
 
     @step()
     def label(self, silo):
@@ -410,7 +414,7 @@ class Knows(Method):
     def judge(self, silo):
         if self.broken:
             raise ValueError("a crash")
-        silo.take_score("federated")
+        silo.take_score(FEDERATED)
 
 
 def test_labels_survive_a_run_that_stopped(tmp_path, monkeypatch):

@@ -10,10 +10,14 @@ from pydantic import ValidationError
 
 from cosilo.errors import ConfigError, DataError
 from cosilo.methods import CoFED
-from cosilo.simulated_time.clock import FREE, Clock, Link, Moment, capacity, share_of_budget, timeline
+from cosilo.simulated_time.clock import Clock, Link, Moment, capacity, share_of_budget, timeline
 
 # 1 MHz, a signal of three times the noise (g·p = 3e-6 W, N0·b = 1e-12 · 1e6 W): 1e6 · log2(4) = 2e6 bit/s.
 CHANNEL = {"bandwidth": 1e6, "gain": 1e-3, "power": 3e-3, "noise": 1e-12}
+
+
+#: Steps that these logs say take no simulated time.
+FREE = {"hello", "evaluate"}
 
 
 def ask(number, step, arrivals, silos=None, failures=()):
@@ -21,6 +25,7 @@ def ask(number, step, arrivals, silos=None, failures=()):
     return {
         "number": number,
         "step": step,
+        "timed": step not in FREE,
         "silos": silos or sorted([*arrivals, *failures]),
         "seconds": 99.0,
         "arrivals": {
@@ -112,8 +117,11 @@ def test_a_timeline_by_hand():
     assert [(moment.compute, moment.upload) for moment in found] == [(0, 0), (3, 2), (0, 0), (0.5, 0), (1, 4)]
     assert [moment.at for moment in found] == [0, 5, 5, 5.5, 10.5]
     np.testing.assert_allclose(share_of_budget(found, 10.0), [0, 0.5, 0.5, 0.55, 1.05])
-    # Nothing is free if nothing is said to be; a slower machine takes longer, its link does not.
-    assert timeline(asks, clock, seed=0, free=())[0].at == 10
+    assert [moment.timed for moment in found] == [False, True, False, True, True]
+    # What takes no time is the log's to say, whatever the step is called: 9 s, then 1000 bytes.
+    assert timeline([{**line, "timed": True} for line in asks], clock, seed=0)[0].at == 10
+    assert timeline([{**line, "timed": False} for line in asks], clock, seed=0)[-1].at == 0
+    # A slower machine takes longer, its link does not.
     assert timeline(asks, Clock(up=Link(rate=1000.0), speed=2.0), seed=0)[-1].at == 15
     assert timeline(asks, clock, seed=0, start=100.0)[-1].at == 110.5
     own = Clock(up=Link(rate=1000.0, shared=False))
@@ -239,7 +247,7 @@ def test_a_clock_from_a_recipes_values():
         clock.speed = 2.0
 
 
-@pytest.mark.parametrize("key", ["number", "step", "silos", "arrivals"])
+@pytest.mark.parametrize("key", ["number", "step", "timed", "silos", "arrivals"])
 def test_damaged_lines_are_named(key):
     good = ask(1, "train", {"a": (1.0, 5)})
     bad = {name: value for name, value in ask(2, "train", {"a": (1.0, 5)}).items() if name != key}

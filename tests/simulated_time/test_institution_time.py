@@ -14,7 +14,8 @@ def ask(number, step, arrivals, **more):
         name: {"seconds": seconds, "fields": {"weights": {**fields, "bytes": size}}}
         for name, (seconds, size) in arrivals.items()
     }
-    return {"number": number, "step": step, "silos": sorted(arrivals), "arrivals": replies, **more}
+    line = {"number": number, "step": step, "timed": step == "train"}
+    return {**line, "silos": sorted(arrivals), "arrivals": replies, **more}
 
 
 OUTER = [

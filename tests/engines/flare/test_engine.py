@@ -6,7 +6,7 @@ import pytest
 from cosilo.engines.flare.engine import FlareEngine
 
 from cosilo.engines.flare import engine as flare
-from cosilo.runs.journal import Failure
+from cosilo.protocol.carrier import Failure, FailureKind
 
 
 class Site:
@@ -60,7 +60,7 @@ def test_a_silo_that_is_gone_is_lost_and_is_not_asked_again(monkeypatch):
     for number in (1, 2):
         answers = {a.silo: a.content for a in engine.call(number, "label", ["one", "two"], str.encode, None)}
         text = "silo 'one': not connected; rejoins when it reconnects"
-        assert answers == {"one": Failure("lost", text), "two": b"a"}
+        assert answers == {"one": Failure(FailureKind.LOST, text), "two": b"a"}
         assert {call["number"] for call in gone.calls} == {1}
 
 
@@ -74,7 +74,7 @@ def test_a_silo_that_was_not_there_when_the_job_began_is_lost(ask):
 def test_a_timeout_is_that_of_one_silo_in_one_ask(ask):
     started = time.monotonic()
     found = ask(timeout=0.4, slow=Site({"busy": True}), quick=Site({"reply": b"a"}))
-    assert found["slow"] == Failure("timeout", "silo 'slow': took longer than its timeout of 0.4 s")
+    assert found["slow"] == Failure(FailureKind.TIMEOUT, "silo 'slow': took longer than its timeout of 0.4 s")
     assert found["quick"] == b"a"
     assert time.monotonic() - started < 5
 

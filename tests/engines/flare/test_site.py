@@ -10,12 +10,12 @@ import pytest
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import ConfigError, RunError
 from cosilo.protocol.message import encode
-from cosilo.runs.journal import Failure
 from cosilo.runs.run import locked
 
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import site as module
 from cosilo.engines.flare.site import Site
+from cosilo.protocol.carrier import Failure, FailureKind
 
 METHOD = {"use": "local"}
 NOTHING = encode({})
@@ -97,14 +97,14 @@ def test_anything_but_a_number_a_step_and_bytes_is_refused(kit, coordinator_asks
 def test_why_a_silo_cannot_take_part_stays_there(kit, tmp_path, coordinator_asks):
     (tmp_path / "north.csv").unlink()
     site = opened(kit)
-    told = Failure("error", "silo 'north': cannot take part; its own log says why")
+    told = Failure(FailureKind.ERROR, "silo 'north': cannot take part; its own log says why")
     assert answer(site, 1, "hello") == told
     assert "north.csv: no such file or folder" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
 
 
 def test_a_kit_takes_part_with_its_own_silo_only(kit, tmp_path, coordinator_asks):
     site = opened(kit, "south")
-    told = Failure("error", "silo 'south': cannot take part; its own log says why")
+    told = Failure(FailureKind.ERROR, "silo 'south': cannot take part; its own log says why")
     assert answer(site, 1, "hello") == told
     log = (tmp_path / "runs" / "a-run" / "log.txt").read_text()
     assert "name: got 'north'; wants 'south', which the kit is made for" in log
@@ -118,7 +118,7 @@ def test_what_fails_outside_a_step_stays_there_too(kit, tmp_path, coordinator_as
         raise RunError(f"{tmp_path}: the disk is full")
 
     monkeypatch.setattr(site._boundary, "answer", full)
-    told = Failure("error", "silo 'north': cannot go on; its own log says why")
+    told = Failure(FailureKind.ERROR, "silo 'north': cannot go on; its own log says why")
     assert answer(site, 1, "hello") == told
     assert "the disk is full" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
     monkeypatch.undo()

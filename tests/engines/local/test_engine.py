@@ -8,15 +8,19 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from pydantic import Field
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from cosilo import CoFED, Federation, Silo
 from cosilo.engines.local.engine import LocalEngine
+from cosilo.engines.local.in_process import InProcess
+from cosilo.engines.local.workers import Workers
 from cosilo.errors import RunError
-from cosilo.methods.base import Method, step
+from cosilo.methods import Method, step
+from cosilo.protocol.carrier import Failure
+from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import encode
-from cosilo.runs.journal import Failure
 
 
 class Shaky:
@@ -57,12 +61,21 @@ def test_the_same_results_in_process_and_with_any_number_of_workers(tmp_path, si
     ]
     outcomes = []
     for workers in (0, 1, 2, 7):
-        federation = Federation([*silos(), *extra], pool, CoFED(alpha=0.3), seed=3, workers=workers)
+        federation = Federation(
+            [*silos(), *extra], pool, CoFED(alpha=0.3), seed=3, engine=LocalEngine(workers)
+        )
         outcomes.append(outcome(federation.run(tmp_path / str(workers)), pool))
     for other in outcomes[1:]:
         assert other == outcomes[0]
     again = Federation([*silos(), *extra], pool, CoFED(alpha=0.3), seed=4).run(tmp_path / "seed")
     assert outcome(again, pool) != outcomes[0]
+
+
+class Answered(Findings):
+    """Who answered the first ask, and who the second."""
+
+    first: list[str] = Field(default_factory=list)
+    second: list[str] = Field(default_factory=list)
 
 
 class Probe(Method):
@@ -73,8 +86,9 @@ class Probe(Method):
     do: str = "nothing"
 
     def coordinate(self, silos):
-        silos.tell(first=sorted(silos.ask("act", {"big": np.zeros(10)})))
-        silos.tell(second=sorted(silos.ask("act", each=lambda name: {"big": np.zeros(len(name))})))
+        found = silos.found(Answered)
+        found.first = sorted(silos.ask("act", {"big": np.zeros(10)}))
+        found.second = sorted(silos.ask("act", each=lambda name: {"big": np.zeros(len(name))}))
 
     @step(length="size")
     def act(self, silo, big):
@@ -91,9 +105,9 @@ class Probe(Method):
         return {"length": len(big)}
 
 
-def probe(silos, do, folder, **options):
+def probe(silos, do, folder, workers=0, **options):
     members = silos(shares=["size"])
-    return Federation(members, method=Probe(do=do), **options).run(folder)
+    return Federation(members, method=Probe(do=do), engine=LocalEngine(workers), **options).run(folder)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -142,7 +156,7 @@ class Liar(Method):
     name: ClassVar[str] = "liar"
 
     def coordinate(self, silos):
-        silos.tell(believed=sorted(silos.ask("act")))
+        silos.found(Answered).first = sorted(silos.ask("act"))
 
     @step(votes="labels")
     def act(self, silo):
@@ -153,9 +167,9 @@ class Liar(Method):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_bad_votes_are_rejected_counted_and_named(tmp_path, silos, pool, workers):
-    federation = Federation(silos(), pool, Liar(), workers=workers, quorum=0.3)
+    federation = Federation(silos(), pool, Liar(), engine=LocalEngine(workers), quorum=0.3)
     run = federation.run(tmp_path / "run")
-    assert run.result["believed"] == ["tree"]
+    assert run.result["first"] == ["tree"]
     assert sorted(failure["text"] for failure in run.result["failures"]) == [
         "silo 'bayes': its reply was rejected: field 'votes': got 299 labels; the pool has 300 instances",
         "silo 'nearest': its reply was rejected: field 'votes': label 3 of instance 0 is outside the task; "
@@ -163,24 +177,29 @@ def test_bad_votes_are_rejected_counted_and_named(tmp_path, silos, pool, workers
     ]
 
 
-def test_the_engine_alone_gives_one_answer_for_each_silo(tmp_path, silos):
-    members = silos(shares=["size"])
-    for workers in (0, 2):
-        engine = LocalEngine(members, workers)
-        engine.open(Probe(do="nothing"), 0, tmp_path / str(workers))
-        try:
-            body = encode({"big": np.zeros(4)})
-            answers = list(engine.call(1, "act", ["tree", "nearest"], lambda _, body=body: body, None))
-        finally:
-            engine.close()
-        assert sorted(answer.silo for answer in answers) == ["nearest", "tree"]
-        assert not any(isinstance(answer.content, Failure) for answer in answers)
+@pytest.mark.parametrize("make", [InProcess, lambda silos: Workers(silos, 2)], ids=["here", "workers"])
+def test_a_carrier_alone_gives_one_answer_for_each_silo(tmp_path, silos, make):
+    carrier = make(silos(shares=["size"]))
+    carrier.open(Probe(do="nothing"), 0, tmp_path)
+    try:
+        body = encode({"big": np.zeros(4)})
+        answers = list(carrier.call(1, "act", ["tree", "nearest"], lambda _: body, None))
+    finally:
+        carrier.close()
+    assert sorted(answer.silo for answer in answers) == ["nearest", "tree"]
+    assert not any(isinstance(answer.content, Failure) for answer in answers)
 
 
 def test_large_messages_travel_whole_both_ways(tmp_path, silos):
     class_ = Echo()
-    run = Federation(silos(shares=["weights"]), method=class_, workers=2).run(tmp_path / "run")
+    run = Federation(silos(shares=["weights"]), method=class_, engine=LocalEngine(2)).run(tmp_path / "run")
     assert run.result["sums"] == {"tree": 3 * 2.0**21, "bayes": 3 * 2.0**21, "nearest": 3 * 2.0**21}
+
+
+class Sums(Findings):
+    """What came back, added up."""
+
+    sums: dict[str, float] = Field(default_factory=dict)
 
 
 class Echo(Method):
@@ -190,7 +209,7 @@ class Echo(Method):
 
     def coordinate(self, silos):
         replies = silos.ask("act", {"big": np.ones(2**21)})
-        silos.tell(sums={name: float(reply["big"].sum()) for name, reply in replies.items()})
+        silos.found(Sums).sums = {name: float(reply.array("big").sum()) for name, reply in replies.items()}
 
     @step(big="weights")
     def act(self, silo, big):

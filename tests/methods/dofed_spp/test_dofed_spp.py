@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from sklearn.datasets import load_digits
 
 from cosilo import DoFedSPP, FedAvg, Federation, FedFomo, Local, Silo, Target
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import RunError
 
 torch = pytest.importorskip("torch")
@@ -226,7 +227,7 @@ class Doomed(Network):
 def test_killed_it_ends_with_the_same_models_and_labels(tmp_path, killed):
     def federation(workers=0):
         method = METHOD.model_copy(update={"rounds": 2, "warm_up": 2})
-        return Federation(silos(learner=Doomed), method=method, seed=2, workers=workers)
+        return Federation(silos(learner=Doomed), method=method, seed=2, engine=LocalEngine(workers))
 
     def doomed(nth, folder):
         Doomed.left = nth
