@@ -490,7 +490,7 @@ def test_methods_that_do_not_know_institutions_say_which_do(tmp_path, method):
         client(2, shares=[*SHARED, "labels", "logits"]),
     ]
     federation = Federation(silos, X[1500:1550], method)
-    field = {"cofed": "'votes' (step 'label')", "fedbe": "'adaptor'"}[method.name]
+    field = {"cofed": "'votes' (step 'label')", "fedbe": "'weights' (step 'distil')"}[method.name]
     line = (
         f"silo 'a': is an institution with members, and {method.name} does not say how their {field} become "
         "one; `cosilo methods` shows which methods take institutions"

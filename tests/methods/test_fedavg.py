@@ -281,9 +281,9 @@ def test_a_learner_without_weights_is_told_what_it_can_join(tmp_path):
     (line,) = federation.check()
     assert line == (
         "silo 'tree': DecisionTreeClassifier has no weights to share, which fedavg needs; "
-        "it can join cofed, local"
+        "`cosilo methods` shows which methods take any learner"
     )
-    with pytest.raises(RunError, match="it can join cofed, local"):
+    with pytest.raises(RunError, match="`cosilo methods` shows which methods take any learner"):
         federation.run(tmp_path / "run")
 
 

@@ -10,7 +10,9 @@ from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Federation, FedMD, Run, Silo
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import DataError, LearnerError, RunError
+from cosilo.protocol.message import Fields
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training  # noqa: E402
@@ -100,7 +102,7 @@ def test_scores_are_the_outputs_before_softmax():
 
 
 def test_the_consensus_is_the_plain_mean_of_those_who_answered():
-    replies = {name: {"logits": np.float32([[1, place]])} for place, name in enumerate("abc")}
+    replies = {name: Fields({"logits": np.float32([[1, place]])}) for place, name in enumerate("abc")}
     assert _mean(replies).tolist() == [[1, 1]]
     assert _mean(replies).dtype == np.float32
     del replies["a"]
@@ -274,7 +276,7 @@ def undisturbed(tmp_path_factory):
 
 
 def test_the_same_with_workers(tmp_path, undisturbed):
-    assert same(digits(workers=2).run(tmp_path / "run"), undisturbed)
+    assert same(digits(engine=LocalEngine(2)).run(tmp_path / "run"), undisturbed)
 
 
 @pytest.fixture(scope="module")
@@ -402,9 +404,10 @@ def test_a_decision_tree_is_told_what_it_can_join(tmp_path):
     federation = digits(members=[*silos(), tree])
     (line,) = federation.check()
     assert line == (
-        "silo 'tree': DecisionTreeClassifier is no torch network, which fedmd needs; it can join cofed, local"
+        "silo 'tree': DecisionTreeClassifier is no torch network, which fedmd needs; "
+        "`cosilo methods` shows which methods take any learner"
     )
-    with pytest.raises(RunError, match="it can join cofed, local"):
+    with pytest.raises(RunError, match="`cosilo methods` shows which methods take any learner"):
         federation.run(tmp_path / "run")
 
 

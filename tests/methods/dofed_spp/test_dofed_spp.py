@@ -185,7 +185,7 @@ class Stopping(DoFedSPP):
         super().finish(silo)
 
 
-Stopping.finish.__shares__ = {}
+Stopping.finish.__step__ = DoFedSPP.finish.__step__
 
 
 def test_a_run_that_was_over_stays_over_when_it_is_resumed(tmp_path, killed):
@@ -293,7 +293,7 @@ class Broken(DoFedSPP):
         return reply
 
 
-Broken.warm.__shares__ = {"weights": "weights"}
+Broken.warm.__step__ = DoFedSPP.warm.__step__
 
 
 def test_a_model_that_is_not_finite_is_rejected_by_name(tmp_path):
