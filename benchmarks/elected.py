@@ -15,6 +15,7 @@ from cosilo import CoFED, Federation
 from cosilo.config import build, settings
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.methods import step
+from cosilo.protocol.stage import Stage
 from cosilo.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class MoreTraining(CoFED):
     @step()
     def update(self, silo: "Silo", index: Any, label: Any, stage: str) -> None:
         """Train on D_i once more."""
-        silo.fit(stage, update=True, warm=True, classes=self.class_weights)
+        silo.fit(Stage.parse(stage), update=True, warm=True, classes=self.class_weights)
 
 
 def relative(method: CoFED, changes: list[str], seed: int, folder: Path) -> float:

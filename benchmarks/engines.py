@@ -87,7 +87,7 @@ def local(settings: FederationSettings, folder: Path) -> tuple[Run, float]:
     """The same on the local engine, and when its first ask went out."""
     started = time.time()
     from cosilo import Federation
-    from cosilo.engines.flare.party_files import known_method
+    from cosilo.config.resolve import known_method
 
     silos = [read_silo(folder / f"{name}.toml") for name in settings.members]
     method = known_method(settings.method, "benchmark")

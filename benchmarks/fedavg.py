@@ -59,9 +59,9 @@ def accuracy(network: str, weights: dict[str, Any], classes: Sequence[str]) -> f
 def ours(network: str, silos: int, size: int, started: float, out: Connection, timed: bool = False) -> None:
     """One run with two workers; what it took is read from the run's own events."""
     from cosilo import FedAvg, Federation, Silo, data
+    from cosilo.data.labels import in_order
     from cosilo.engines.local.engine import LocalEngine
     from cosilo.learners import Network, Training, zoo
-    from cosilo.protocol.task import in_order
 
     journalling = _clocked() if timed else None
     train = data.load("fashion_mnist", "train")

@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from cosilo import Silo
 from cosilo.config import build, settings
 
 # The first settings, with the default limits, were judged on seeds 0 to 2: these are judged on others.
@@ -64,7 +65,8 @@ def main() -> None:
             told = ", ".join(f"{name} {found[-1]:.3f}" for name, found in means.items())
             each = "; ".join(
                 f"{silo.learner.name} {' → '.join(f'{found[silo.name]:.3f}' for found in scores.values())}"
-                for silo in run.silos.values()
+                for silo in federation.silos
+                if isinstance(silo, Silo)
             )
             print(f"seed {seed}: mean accuracy {told}, {seconds[-1]:.0f} s\n    {each}")
     silos = 4 * len(SEEDS)

@@ -14,12 +14,13 @@ import tempfile
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from cosilo import FedAvg, Federation, Institution, Silo, data
 from cosilo.engines.local.engine import LocalEngine
+from cosilo.protocol.message import State
 from tools.process_tree import measured
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class OneRound(FedAvg):
 
     def coordinate(self, silos: "Silos") -> None:
         """Start, and one round."""
-        state: dict[str, Any] = {**self.start(silos), "round": 1}
+        state = State({**self.start(silos), "round": 1})
         replies = self.train_all(silos, state)
         silos.mark(round=1, weights=self.merged(silos, replies, state))
 

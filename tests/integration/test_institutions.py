@@ -215,7 +215,7 @@ def test_the_recipe_of_tempo(sets, least, most):
         (
             "nested",
             'method={use="fedfomo"}',
-            "silo 'hospital-a': is an institution with members, which fedfomo does not know; it can join",
+            "silo 'hospital-a': is an institution with members, and fedfomo does not say how their '",
         ),
     ],
 )

@@ -6,10 +6,10 @@ from cosilo.coordination.run_loop import Engine
 from cosilo.errors import ConfigError
 from cosilo.text import guess, listing
 
-#: Where each is; imported when it is asked for, because an extra may bring what it needs.
+#: Where each is; imported when it is asked for, because it stands above this room, or is slow.
 ENGINES = {
     "local": ("cosilo.engines.local.engine", "LocalEngine"),
-    "flare": ("cosilo.engines.flare.simulator", "FlareSimulator"),
+    "flare": ("cosilo.engines.flare.engine", "FlareSimulator"),
 }
 
 

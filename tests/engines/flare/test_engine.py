@@ -1,143 +1,51 @@
-"""The engine between organisations, with silos that are objects of this process: busy, gone, odd."""
+"""The engine of FLARE's simulator, also where FLARE is not installed: one line, and nothing is begun."""
 
-import time
+import importlib.util
+import subprocess
+import sys
 
 import pytest
-from cosilo.engines.flare.engine import FlareEngine
+from sklearn.tree import DecisionTreeClassifier
 
-from cosilo.engines.flare import engine as flare
-from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo import Federation, Local, Silo
+from cosilo.engines.flare import runs
+from cosilo.errors import ConfigError
 
-
-class Site:
-    """A silo as FLARE shows it: says one thing after the other, then the last one again."""
-
-    def __init__(self, *sayings):
-        self.sayings = list(sayings)
-        self.calls = []
-
-    def __call__(self, timeout):
-        return self
-
-    def answer(self, **arguments):
-        self.calls.append(arguments)
-        saying = self.sayings.pop(0) if len(self.sayings) > 1 else self.sayings[0]
-        if isinstance(saying, Exception):
-            raise saying
-        return saying
-
-    wait = answer
+WITHOUT_FLARE = """
+import sys
+sys.modules["nvflare"] = None  # as if it were not installed: every import of it fails
+from sklearn.tree import DecisionTreeClassifier
+from cosilo import Federation, Local, Silo
+from cosilo.errors import ConfigError
+silo = Silo("only", [[0.0], [1.0]] * 8, ["a", "b"] * 8, DecisionTreeClassifier())
+try:
+    Federation([silo], method=Local(), engine="flare").run("run")
+except ConfigError as error:
+    print(error)
+"""
 
 
-@pytest.fixture
-def ask(monkeypatch):
-    """One ask to silos; what came back, by name."""
-    monkeypatch.setattr(flare, "LOST_AFTER", 1.0)
-
-    def call(timeout=None, **sites):
-        answers = FlareEngine(sites).call(3, "label", list(sites), str.encode, timeout)
-        return {answer.silo: answer.content for answer in answers}
-
-    return call
+def federation(**options):
+    silo = Silo("only", [[0.0], [1.0]] * 8, ["a", "b"] * 8, DecisionTreeClassifier())
+    return Federation([silo], method=Local(), **options)
 
 
-def test_an_answer_comes_at_once_or_when_the_silo_is_no_longer_busy(ask):
-    busy = Site({"busy": True}, {"busy": True}, {"reply": b"b"})
-    assert ask(quick=Site({"reply": b"a"}), busy=busy) == {"quick": b"a", "busy": b"b"}
-    # The message goes over once; then the silo is only asked whether it is ready.
-    assert busy.calls == [{"number": 3, "step": "label", "body": b"busy"}, {"number": 3}, {"number": 3}]
+def test_the_simulator_needs_flare(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_FLARE]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said == "this needs NVIDIA FLARE: pip install 'cosilo[flare]'\n"
+    assert not (tmp_path / "run").exists()
 
 
-def test_a_connection_that_breaks_for_a_moment_costs_nothing(ask):
-    lost = ConnectionError("no path to the site")
-    assert ask(one=Site(lost, {"busy": True}, lost, {"reply": b"a"})) == {"one": b"a"}
+def test_going_on_with_a_run_between_organisations_needs_flare(tmp_path, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "nvflare" else found(name))
+    with pytest.raises(ConfigError, match=r"pip install 'cosilo\[flare\]'"):
+        runs.resume(tmp_path, print)
 
 
-def test_a_silo_that_is_gone_is_lost_and_is_not_asked_again(monkeypatch):
-    monkeypatch.setattr(flare, "LOST_AFTER", 0.3)
-    gone = Site(ConnectionError("no path to the site"))
-    engine = FlareEngine({"one": gone, "two": Site({"reply": b"a"})})
-    for number in (1, 2):
-        answers = {a.silo: a.content for a in engine.call(number, "label", ["one", "two"], str.encode, None)}
-        text = "silo 'one': not connected; rejoins when it reconnects"
-        assert answers == {"one": Failure(FailureKind.LOST, text), "two": b"a"}
-        assert {call["number"] for call in gone.calls} == {1}
-
-
-def test_a_silo_that_was_not_there_when_the_job_began_is_lost(ask):
-    engine = FlareEngine({"one": Site({"reply": b"a"})})
-    found = {a.silo: a.content for a in engine.call(1, "hello", ["one", "two"], str.encode, None)}
-    assert found["one"] == b"a"
-    assert found["two"].kind == "lost"
-
-
-def test_a_timeout_is_that_of_one_silo_in_one_ask(ask):
-    started = time.monotonic()
-    found = ask(timeout=0.4, slow=Site({"busy": True}), quick=Site({"reply": b"a"}))
-    assert found["slow"] == Failure(FailureKind.TIMEOUT, "silo 'slow': took longer than its timeout of 0.4 s")
-    assert found["quick"] == b"a"
-    assert time.monotonic() - started < 5
-
-
-def test_getting_ready_does_not_count(ask, monkeypatch):
-    class Opening(Site):
-        def answer(self, **arguments):
-            time.sleep(0.1)
-            return super().answer(**arguments)
-
-        wait = answer
-
-    unready = [{"opening": True}] * 8
-    assert ask(timeout=0.4, one=Opening(*unready, {"reply": b"a"})) == {"one": b"a"}
-    monkeypatch.setattr(flare, "READY_WITHIN", 0.2)
-    assert ask(timeout=0.4, one=Opening({"opening": True}))["one"].kind == "timeout"
-
-
-@pytest.mark.parametrize(
-    ("reply", "kind", "text"),
-    [
-        ({"failure": ["error", "silo 'one': has\nno data"]}, "error", "silo 'one': has no data"),
-        ({"failure": ["refused", "not this"]}, "refused", "silo 'one': not this"),
-        ({"failure": ["lost", "I am gone"]}, "bad", "silo 'one': sent a dict where a reply is expected"),
-        ({"failure": "no"}, "bad", "silo 'one': sent a dict where a reply is expected"),
-        ({"reply": b"a", "more": 1}, "bad", "silo 'one': sent a dict where a reply is expected"),
-        ({"reply": "text"}, "bad", "silo 'one': sent a dict where a reply is expected"),
-        ({"busy": True, "reply": b"a"}, "bad", "silo 'one': sent a dict where a reply is expected"),
-        ([b"a"], "bad", "silo 'one': sent a list where a reply is expected"),
-        (None, "lost", "silo 'one': not connected; rejoins when it reconnects"),
-        (
-            RuntimeError("cannot deserialize: Type 'os.system' is not allowed"),
-            "bad",
-            "silo 'one': sent something that cannot be read where a reply is expected",
-        ),
-    ],
-)
-def test_whatever_a_silo_says_is_a_reply_or_one_line_that_names_it(ask, reply, kind, text):
-    assert ask(one=Site(reply)) == {"one": Failure(kind, text)}
-
-
-def test_a_long_story_of_a_failure_is_cut(ask):
-    found = ask(one=Site({"failure": ["error", "x" * 10**6]}))
-    assert len(found["one"].text) < 1100
-
-
-def test_a_run_that_is_held_asks_nobody():
-    class Held(Exception):
-        pass
-
-    def hold():
-        raise Held
-
-    one = Site({"reply": b"a"})
-    with pytest.raises(Held):
-        list(FlareEngine({"one": one}, hold).call(1, "hello", ["one"], str.encode, None))
-    assert one.calls == []
-
-
-def test_a_closed_engine_calls_nobody_any_more():
-    one = Site({"busy": True})
-    engine = FlareEngine({"one": one})
-    answers = engine.call(1, "hello", ["one"], str.encode, None)
-    engine.close()
-    assert next(answers).content.kind == "lost"
-    assert one.calls == []
+def test_silos_made_in_python_cannot_be_simulated(tmp_path):
+    pytest.importorskip("nvflare")
+    with pytest.raises(ConfigError, match="the flare engine runs recipes"):
+        federation(engine="flare").run(tmp_path / "run")
+    assert not (tmp_path / "run").exists()

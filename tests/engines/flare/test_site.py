@@ -90,7 +90,7 @@ def test_anything_but_a_number_a_step_and_bytes_is_refused(kit, coordinator_asks
     site = opened(kit)
     site.answer(*wrong)
     assert site._answers[wrong[0]].result(10) == Failure(
-        "refused", "silo 'north': wants a number, a step and bytes"
+        FailureKind.REFUSED, "silo 'north': wants a number, a step and bytes"
     )
 
 

@@ -46,7 +46,7 @@ class Chatty(DecisionTreeClassifier):
 
 def liar():
     """Its labels are bad in another way in each round, and its scores are not numbers."""
-    from cosilo import boundary
+    from cosilo.coordination import boundary
 
     encode, count = boundary.encode, itertools.count()
     bad = [

@@ -15,11 +15,10 @@ from nvflare.job_config.api import FedJob
 
 from cosilo.config import build
 from cosilo.coordination.run_loop import PlannedRun, Stopped, coordinate_run
-from cosilo.engines.flare import need_flare
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kits import CLASSES
 from cosilo.engines.flare.site import Site
-from cosilo.errors import ConfigError, RunError
+from cosilo.errors import RunError
 from cosilo.federation.federation import Federation
 from cosilo.progress import bar
 from cosilo.protocol.participant import Participant, Procedure
@@ -73,28 +72,8 @@ def _federation(folder: Path) -> Federation:
     return build.federation(values, source)
 
 
-class FlareSimulator:
-    """Runs a recipe's silos in processes of FLARE's simulator, on this machine.
-
-    Silos made in Python stay in their process: the recipe is read again in each.
-    """
-
-    def ready(self, from_recipe: bool) -> None:
-        """FLARE has to be installed, and the silos have to come from a recipe."""
-        need_flare()
-        if not from_recipe:
-            raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
-
-    def about(self) -> dict[str, str | int]:
-        """Its name."""
-        return {"engine": "flare"}
-
-    def execute(self, planned: PlannedRun) -> None:
-        """Do what is left of a run."""
-        _simulate(planned.run.folder, planned.terms.silos)
-
-
-def _simulate(folder: Path, names: list[str]) -> None:
+def simulate(folder: Path, names: list[str]) -> None:
+    """Do what is left of a run, in processes of FLARE's simulator."""
     where = str(folder.resolve())
     job = FedJob(name="run", min_clients=len(names))
     job.set_app_packages(["cosilo"])
