@@ -21,7 +21,7 @@ from cosilo import data
 from cosilo.config import build, settings
 from cosilo.learners import zoo
 from cosilo.learners.network import Network
-from cosilo.learners.tensors import shown
+from cosilo.learners.tensors import as_module_input
 from cosilo.learners.training import Training
 from cosilo.recipes import RECIPES
 
@@ -68,7 +68,7 @@ def labelling(images: Any) -> tuple[float, float]:
         network = Network(zoo.cofed_cnn, Training(epochs=1))
         network.fit(images[:200], np.arange(200) % 7, n_classes=7, seed=seed)
         module = copy.deepcopy(network.fitted()).eval().to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-        everything = shown(torch.from_numpy(np.ascontiguousarray(images))).contiguous()
+        everything = as_module_input(torch.from_numpy(np.ascontiguousarray(images))).contiguous()
         times: dict[str, list[float]] = {"ours": [], "whole": []}
         for _ in range(3):
             started = time.perf_counter()

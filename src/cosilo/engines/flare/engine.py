@@ -25,4 +25,4 @@ class FlareSimulator:
         """Do what is left of a run."""
         from cosilo.engines.flare.simulator import simulate
 
-        simulate(planned.run.folder, planned.agreed.silos)
+        simulate(planned.run.folder, planned.terms.silos)
