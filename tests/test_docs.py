@@ -46,6 +46,8 @@ def test_the_python_example_about_networks(tmp_path, monkeypatch, capsys):
     assert sorted(names["run"].relative_accuracy()) == ["even", "odd"]
     assert names["weights"]["head.weight"].shape == (10, 200)
     assert "'instances': 150" in capsys.readouterr().out
+    assert names["layered"].about["members"] == {"hospital-a": ["ward-1", "ward-2"]}
+    assert names["ward"].trained
 
 
 def test_the_python_examples_about_data(tmp_path, monkeypatch):
