@@ -26,8 +26,8 @@ class BadMessage(CosiloError):
 
 
 class RunError(CosiloError):
-    """A run cannot go on; what was completed is kept and `resume` continues it."""
+    """A run cannot continue; completed steps are kept and `resume` continues it."""
 
 
 class MembersError(CosiloError):
-    """Members of an institution could not do a step; who and why is for the institution's owner only."""
+    """Members of an institution could not do a step; only its owner may see which ones and why."""

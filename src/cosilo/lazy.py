@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that nobody waits for the others."""
+"""Names of a package that are imported when they are first used, so that nobody waits for the rest."""
 
 import sys
 from collections.abc import Callable, Mapping

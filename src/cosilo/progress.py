@@ -18,7 +18,7 @@ class Advance(Protocol):
 
 @contextmanager
 def bar(label: str, total: int | None, *, shown: bool = True) -> Iterator[Advance]:
-    """A bar for `total` things (None: nobody knows how many) of which the body reports each.
+    """A bar for `total` things (None: unknown), each of which the body reports.
 
     >>> with bar("training", 2) as advance:
     ...     advance()
@@ -33,7 +33,7 @@ def bar(label: str, total: int | None, *, shown: bool = True) -> Iterator[Advanc
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     progress = Progress(*columns, console=Console(stderr=True), transient=True)
     task = progress.add_task(label, total=total)
-    # A timer, because the first of the things may take minutes and would report nothing until then.
+    # A timer, because the first thing may take minutes and reports nothing until it is done.
     timer = threading.Timer(PATIENCE, progress.start)
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""The small words of one-line errors: short lists, guesses at a misspelt name, causes in one line."""
+"""Parts of one-line errors: short lists, guesses at a misspelt name, causes in one line."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches

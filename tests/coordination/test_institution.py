@@ -514,7 +514,7 @@ def test_a_learner_without_weights_is_found_before_anything_is_computed(tmp_path
     ("members", "options", "line"),
     [
         ([], {}, "silo 'a': an institution needs members; got none"),
-        ([0, 0], {}, "silo 'a': 2 members are called 'client-0'; give each a name of its own"),
+        ([0, 0], {}, "silo 'a': 2 members are called 'client-0'; give each its own name"),
         ([0], {"quorum": 2}, "silo 'a': quorum = 2; wants a fraction between 0 and 1"),
         ([0], {"shares": ["weight"]}, "silo 'a': shares 'weight'; wants some of labels"),
     ],
@@ -542,5 +542,5 @@ def test_other_data_at_a_member_is_noticed(tmp_path):
     other.name = "client-0"
     with pytest.raises(RunError, match="silo 'a': its data is not what it was"):
         Federation([Institution("a", [other], shares=SHARED)], method=Local()).run(tmp_path / "run")
-    with pytest.raises(RunError, match="is a run with members = "):
+    with pytest.raises(RunError, match="was begun with members = "):
         Federation([Institution("a", [client(1)], shares=SHARED)], method=Local()).run(tmp_path / "run")

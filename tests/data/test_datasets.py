@@ -192,9 +192,9 @@ def test_unknown_names():
     [
         (b"no gzip", "cannot be read"),
         (gzip.compress(b"\0\0\x08\x01\0\0\0\x05abcd"), "holds 4 bytes of data, its header says 5"),
-        (gzip.compress(b"\0\0\x0d\x01\0\0\0\x01abcd"), "is no idx file of bytes"),
+        (gzip.compress(b"\0\0\x0d\x01\0\0\0\x01abcd"), "is not an idx file of bytes"),
         (gzip.compress(b"\0\0\x08\x01\0\0\0\x02ab")[:-9], "cannot be read"),
-        (gzip.compress(b""), "is no idx file of bytes"),
+        (gzip.compress(b""), "is not an idx file of bytes"),
     ],
     ids=["no gzip", "short", "no bytes", "cut", "empty"],  # gzip writes the time, which xdist must not see
 )

@@ -99,7 +99,7 @@ def test_the_same_instances_with_other_labels_are_another_pool(tmp_path):
 
 def test_a_run_goes_on_with_the_same_labels_only(tmp_path):
     Federation([silo("a"), silo("b")], POOL, CoFED(), pool_labels=LABELS).run(tmp_path / "run")
-    with pytest.raises(RunError, match="is a run with pool = "):
+    with pytest.raises(RunError, match="was begun with pool = "):
         Federation([silo("a"), silo("b")], POOL, CoFED(), pool_labels=LABELS[::-1]).run(tmp_path / "run")
 
 

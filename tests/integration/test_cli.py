@@ -87,7 +87,7 @@ def test_methods_say_what_has_to_be_shared(cosilo):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["run", "recpie.toml"], "error: recpie.toml: there is no such file"),
+        (["run", "recpie.toml"], "error: recpie.toml: no such file"),
         (["run", "recipe.toml", "--set", "method.alpha=2"], "error: recipe.toml: method.alpha: got 2; wants"),
         (["check", "recipe.toml", "--set", "silo.north.label=ill"], "ill"),
         (

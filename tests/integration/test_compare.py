@@ -193,7 +193,7 @@ def test_more_seeds_and_methods_reuse_the_runs_that_are_there(folder, cosilo):
         (["nets.toml", "--methods", ","], "methods: got ','; wants some of"),
         (["nets.toml"], "Missing option '--methods'"),
         (["nets.toml", "--methods", "fedavg", "--seeds", "0"], "Invalid value for '--seeds'"),
-        (["nets.tml", "--methods", "fedavg"], "nets.tml: there is no such file"),
+        (["nets.tml", "--methods", "fedavg"], "nets.tml: no such file"),
         (
             ["nets.toml", "--methods", "fedavg", "--set", "method.epohcs=2"],
             "nets.toml: method.epohcs: none of the compared methods (fedavg) has it (did you mean 'epochs'?)",

@@ -204,7 +204,7 @@ def test_the_recipe_of_tempo(sets, least, most):
         (
             "nested",
             "silo.hospital-a.member.ward-2.name=ward-1",
-            "silo 'hospital-a': 2 members are called 'ward-1'; give each a name of its own",
+            "silo 'hospital-a': 2 members are called 'ward-1'; give each its own name",
         ),
         (
             "nested",

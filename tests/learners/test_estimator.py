@@ -439,7 +439,7 @@ def test_warm_needs_the_same_classes_and_something_learnt():
     learner.fit(X, y, n_classes=3, seed=1)
     with pytest.raises(LearnerError, match=r"classes \[0, 1\] of 3, but it has learnt \[0, 1, 2\] of 3; set"):
         learner.fit(X[y < 2], y[y < 2], n_classes=3, seed=1, warm=True)
-    with pytest.raises(LearnerError, match="SVC cannot go on from what it learnt; set warm=False"):
+    with pytest.raises(LearnerError, match="SVC cannot continue from what it learnt; set warm=False"):
         fitted(SVC()).fit(X, y, n_classes=3, seed=1, warm=True)
 
 

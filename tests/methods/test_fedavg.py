@@ -300,7 +300,7 @@ def test_another_architecture_is_rejected_and_the_round_goes_on(tmp_path, silos)
     run = Federation(members, method=FedAvg(rounds=2)).run(tmp_path / "run")
     texts = {failure["text"] for failure in run.result["failures"] if failure["step"] == "train"}
     assert texts == {
-        "silo 'odd': wider: 'norm.bias' is [16] in the global model, here [20]; it is another architecture"
+        "silo 'odd': wider: 'norm.bias' is [16] in the global model, here [20]; the architectures differ"
     }
     assert sorted(run.scores("federated")) == ["bayes", "tree"]
 

@@ -23,7 +23,7 @@ def test_a_finished_run_is_opened_not_repeated(tmp_path, federation):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [({"seed": 1}, "seed = 0, now it is 1"), ({}, "is a run with method")]
+    ("change", "words"), [({"seed": 1}, "seed = 0, now it is 1"), ({}, "was begun with method")]
 )
 def test_a_directory_belongs_to_one_run(tmp_path, federation, change, words):
     federation(CoFED()).run(tmp_path / "run")
@@ -98,7 +98,7 @@ def test_two_processes_do_not_work_on_one_run(tmp_path):
     try:
         assert other.stdout.readline() == b"in\n"
         with (
-            pytest.raises(RunError, match=f"process {other.pid} is at work on this run"),
+            pytest.raises(RunError, match=f"process {other.pid} is working on this run"),
             locked(tmp_path, 0.2),
         ):
             pass

@@ -51,7 +51,7 @@ def same_structure(reference: Weights) -> Callable[[str, Mapping[str, object]], 
     def check(silo: str, reply: Mapping[str, object]) -> None:
         weights = reply["weights"]
         if not isinstance(weights, Mapping):
-            raise BadMessage("field 'weights' is no group of named arrays")
+            raise BadMessage("field 'weights' is not a group of named arrays")
         for name in sorted(wanted.keys() ^ weights.keys()):
             raise BadMessage(f"weights: {name!r} is {'missing' if name in wanted else 'not in the model'}")
         for name, array in weights.items():

@@ -5,7 +5,7 @@ comparison.json   the recipe, the methods, the seeds     comparison.html   the r
 METHOD-seedN/     one run each, as `cosilo run` makes it
 ```
 
-A comparison that was interrupted goes on where it was, and one that is finished can grow: runs that are there
+A comparison that was interrupted continues where it stopped, and a finished one can grow: runs that exist
 are only opened. A run that fails does not keep the others from running.
 """
 
@@ -34,7 +34,7 @@ from cosilo.text import listing
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A run without a result: `text` is safe to hand on, `story` is for whoever runs the comparison."""
+    """A run without a result: `text` is safe to pass on, `story` is for the owner of the comparison."""
 
     text: str
     story: str
@@ -60,8 +60,8 @@ def compare(
 ) -> Comparison:
     """Run every method on `seeds` seeds of a recipe, from the recipe's own seed on.
 
-    The folder of a comparison of the same recipe goes on from where that was; methods and seeds that are new
-    are added to it. `tell` gets one line before each run.
+    A folder with a comparison of the same recipe is continued; new methods and seeds are added to it.
+    `tell` gets one line before each run.
 
     >>> import tempfile
     >>> learners = [{"use": "sklearn.naive_bayes.GaussianNB"}, {"use": "sklearn.tree.DecisionTreeClassifier"}]
@@ -112,7 +112,7 @@ def read_comparison(folder: Path) -> Comparison:
         if _finished(path):
             runs[cell] = Run(path)
         else:
-            text = _reason(path) or "it is not finished; `cosilo resume` goes on with it"
+            text = _reason(path) or "it is not finished; `cosilo resume` continues it"
             failures[cell] = FailedRun(text, text)
     return Comparison(folder, plan, runs, failures)
 
@@ -121,7 +121,7 @@ def read_comparison(folder: Path) -> Comparison:
 
 
 def check(plan: Plan, folder: Path) -> None:
-    """Raise for all that would keep a run from starting, one line each; trains nothing, writes nothing."""
+    """Raise for everything that would keep a run from starting, a line each; trains and writes nothing."""
     problems: dict[str, set[int]] = {}
     for seed in plan.seeds:
         for line in _problems(plan, seed, folder):

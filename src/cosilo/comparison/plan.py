@@ -21,7 +21,7 @@ from cosilo.text import guess, listing
 
 #: A method and a seed.
 MethodAndSeed = tuple[str, int]
-#: Keys that may differ when a comparison goes on: methods are held against each other by their parameters,
+#: Keys that may differ when a comparison continues: methods are compared by their parameters,
 #: the others change how fast a result comes, or is said to come, and not the result.
 _FREE = {"method", "compare", "reach", "reproduces", "workers", "timeout", "runs", "clock"}
 
@@ -91,7 +91,7 @@ class Plan:
 
     @cached_property
     def _kinds(self) -> dict[str, type[Method]]:
-        """Of the methods that are compared, and of those that the recipe has a table for."""
+        """The kinds of the methods that are compared, and of those that the recipe has a table for."""
         build.allow_imports_beside(self.source)
         kinds, problems = {}, []
         own = [name for name, table in self.settings.compare.items() if "use" in table]
@@ -118,7 +118,7 @@ class Plan:
         return {**carried, **{key: value for key, value in own.items() if key != "use"}}
 
     def _misnamed(self, name: str, where: str) -> list[str]:
-        """What is wrong with the name of a `[compare.NAME]` that says what to use: folders have it."""
+        """What is wrong with the name of a `[compare.NAME]` with `use`: it becomes the name of a folder."""
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
             return [f"{where}: wants a table whose name has letters, digits, '_' and '-' only; got {name!r}"]
         if name in METHODS and self.use(name) != name:
@@ -197,7 +197,7 @@ def read_plan(folder: Path) -> Plan:
 
 
 def merge_plans(folder: Path, old: Plan, new: Plan) -> Plan:
-    """Both plans in one: of the same recipe, and with the same parameters for each method as before."""
+    """Both plans in one; recipe and parameters have to be the same as before."""
     for name in old.methods:
         if name not in METHODS and name not in new.settings.compare:
             raise RunError(

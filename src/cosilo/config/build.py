@@ -1,6 +1,6 @@
 """From settings to a federation: reads the data, imports the learners, makes the silos.
 
-What that takes is imported when the settings are right: a misspelt key is told at once.
+What that takes is imported when the settings are right: a misspelt key is reported at once.
 """
 
 from collections.abc import Mapping, Sequence

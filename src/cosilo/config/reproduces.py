@@ -94,7 +94,7 @@ class Reproduces(_Strict):
     minutes: dict[Size, float]
     #: Keys of the recipe, dotted, and what they are at the paper's size.
     paper_size: dict[str, Any] = {}
-    #: Cases that are run apart, each with keys of its own on top.
+    #: Cases that are run separately, each with its own keys on top.
     case: dict[str, dict[str, Any]] = {"all": {}}
     #: Keys of a case at the paper's size.
     paper_case: dict[str, dict[str, Any]] = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_method(settings: MethodSettings, source: str = "method") -> "Method":
-    """A method by name, or one's own by import path, with its parameters checked."""
+    """A method by name, or the user's own by import path, with its parameters checked."""
     kind = find_kind(settings.use, f"{source}: method.use")
     try:
         return kind(**settings.parameters())
@@ -25,7 +25,7 @@ def find_method(settings: MethodSettings, source: str = "method") -> "Method":
 
 
 def known_method(settings: MethodSettings, source: str) -> "Method":
-    """A method that comes with cosilo: between organisations, code of one's own does not travel."""
+    """A method that comes with cosilo: between organisations, users' own code does not travel."""
     from cosilo.methods import METHODS
 
     if settings.use not in METHODS:

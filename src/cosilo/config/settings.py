@@ -36,7 +36,7 @@ class LearnerSettings(BaseModel):
 
 
 class MethodSettings(BaseModel):
-    """`use` is a method's name or the import path of one's own; other keys are its parameters."""
+    """`use` is a method's name or the import path of your own; other keys are its parameters."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -58,7 +58,7 @@ class PoolSettings(Strict):
     split: Literal["train", "test"] = "train"
     rest: bool = False
     labelled: bool = False  # take the labels along, for methods that learn from them
-    independent: bool = False  # draw each column for itself: rows that are nobody's
+    independent: bool = False  # draw each column separately: rows that belong to nobody
     fingerprint: str | None = None  # what the partners agreed on
     size: Annotated[int, Field(ge=1)] | None = None
 
@@ -142,7 +142,7 @@ class SimulationSettings(Strict):
     test: Annotated[int, Field(ge=1)] | None = None  # test instances per silo, different ones if possible
     names: list[str] | None = None
     institutions: Annotated[int, Field(ge=1)] | None = None  # the silos are dealt to this many, in order
-    hidden_targets: bool = False  # what silos want is unknown to methods that are not made for it
+    hidden_targets: bool = False  # hide what silos want from methods that are not made for targets
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
 
@@ -170,7 +170,7 @@ class Settings(Strict):
     simulation: SimulationSettings | None = None
     clock: Clock | None = None  # what a run would have taken over given links; it changes no result
     # For `cosilo compare`: parameters of one method, by its name, or by a name of their own with `use`; and
-    # the accuracy whose first round and simulated time are told.
+    # the accuracy for which the report gives the first round and the simulated time that reach it.
     compare: dict[str, dict[str, Any]] = {}
     reach: Annotated[float, Field(gt=0, le=1)] | None = None
     reproduces: Reproduces | None = None  # for `cosilo reproduce`: the paper's numbers, cases and sizes
@@ -209,7 +209,7 @@ def read(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
+        raise ConfigError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; wants a recipe file (TOML)") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -35,7 +35,7 @@ def make_silos(settings: Settings, source: Source) -> list[Silo | Institution]:
 
 
 def make_silo(one: SiloSettings, source: Source) -> Silo | Institution:
-    """The silo of a file of its own."""
+    """The silo that its own file describes."""
     problems: list[str] = []
     found = _made(one, 0, source, source.name, problems)
     if found is None:
@@ -62,7 +62,7 @@ def _made(
 
 @contextmanager
 def _noted(problems: list[str], source: Source, name: str, inside: str = "") -> Iterator[None]:
-    """Put what is wrong with a silo among the problems; the line names it, and its institution."""
+    """Add an error of a silo to the problems; the line names the silo and its institution."""
     try:
         yield
     except CosiloError as error:
@@ -158,7 +158,7 @@ def make_pool(
 
 
 def independent(frame: "pd.DataFrame", size: int, seed: int) -> "pd.DataFrame":
-    """Rows that are nobody's: every column is drawn for itself, with replacement.
+    """Rows that belong to nobody: every column is drawn separately, with replacement.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})

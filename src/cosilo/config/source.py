@@ -35,7 +35,7 @@ def read_recipe(folder: Path, otherwise: str) -> tuple[dict[str, Any], Source]:
 
 
 def allow_imports_beside(source: Source) -> None:
-    """Let imports find a learner or method of one's own that lies beside the recipe."""
+    """Let imports find the user's own learners and methods in the folder of the recipe."""
     folder = str(source.folder.resolve())
     if folder not in sys.path:
         sys.path.append(folder)
@@ -43,7 +43,7 @@ def allow_imports_beside(source: Source) -> None:
 
 @contextmanager
 def naming_key(key: str) -> Iterator[None]:
-    """Put the file and the key in front of what is wrong with the data that it names."""
+    """Put the key in front of an error in the data that it names."""
     try:
         yield
     except (ConfigError, DataError) as error:

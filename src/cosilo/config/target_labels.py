@@ -31,7 +31,7 @@ def read_labels(folder: Path, name: str) -> "pd.DataFrame":
             known |= {f"{one.name}/{member.name}": member for member in one.silos}
     if name not in known:
         wants = guess(name, list(known)) or f"; wants one such as {next(iter(known))}"
-        raise RunError(f"{folder}: {name!r} is no silo with data{wants}")
+        raise RunError(f"{folder}: {name!r} is not a silo with data{wants}")
     silo = known[name]
     record = SiloRecord(folder / "silos" / name.replace("/", "/members/"))
     record.check_same_data(silo)

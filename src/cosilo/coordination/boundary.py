@@ -20,7 +20,7 @@ from cosilo.protocol.step import HELLO, Step
 from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
 
-#: Makes what carries asks to the members of an institution, which is named.
+#: Makes a carrier to the members of the institution with this name.
 MembersCarrier: TypeAlias = Callable[[Sequence[Participant], str], Carrier]
 
 
@@ -41,16 +41,16 @@ def seed_for(seed: int, name: str, number: int) -> int:
 
 
 class Boundary:
-    """What stands between a silo and whoever asks: policy, declared fields, record, audit log.
+    """What stands between a silo and the coordinator: policy, declared fields, record, audit log.
 
     Parameters
     ----------
     silo
-        Who stands behind it.
+        The silo behind it.
     procedure
         What is known of the method.
     seed
-        The run's; each step has one of its own, made of it.
+        The run's seed; each step gets its own, derived from it.
     folder
         Where the silo keeps its record.
     members_carrier
@@ -81,13 +81,13 @@ class Boundary:
             silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
         elif isinstance(silo, Silo):
             silo.hold_out_test_data()
-        #: A member's learner before any training, which takes no space to speak of.
+        #: A member's learner before any training, which takes hardly any memory.
         self._untrained = None if within is None else silo.learner
         if self._untrained is None:
             self._record.restore(silo)
 
     def close(self) -> None:
-        """Let go of what the silo opened."""
+        """Close what the silo opened."""
         self.silo.close()
 
     def answer(self, ask: Ask) -> bytes | Failure:
@@ -102,20 +102,20 @@ class Boundary:
             self._record.audit(ask.number, ask.step, fields, len(reply))
             return reply
         except RunError:
-            raise  # the silo's own disk fails: nobody can go on from here
+            raise  # the silo's own disk fails: the run cannot continue
         except Exception as error:
             return self._fail(ask, error)
         finally:
             self._release()
 
     def _recall(self, step: Step) -> None:
-        """Bring a member back from its record, with its model if the step needs it."""
+        """Restore a member from its record, with its model if the step needs it."""
         if self._untrained is not None:
             self.silo.learner = deepcopy(self._untrained)
             self._record.restore(self.silo, model=step.declared.needs_model)
 
     def _release(self) -> None:
-        """Let go of all that a member has learnt and noted; its record has it."""
+        """Drop what a member has learnt and noted from memory; its record has it."""
         if self._untrained is not None:
             self.silo.learner = self._untrained
             self.silo.forget()

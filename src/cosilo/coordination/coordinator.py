@@ -22,7 +22,7 @@ from cosilo.runs.journal import Arrival, Entry, Journal, Mark, Replies
 #: Raises BadMessage if a silo's reply is not what a method wants.
 Check: TypeAlias = Callable[[str, Fields], None]
 F = TypeVar("F", bound=Findings)
-#: What a run finds out besides what its method tells, by key of its result.
+#: What a run finds out besides its method's findings, by key of its result.
 _SCORES: Mapping[Measure, str] = {
     Measure.OWN: "scores",
     Measure.LABELLING: "labelling",
@@ -43,7 +43,7 @@ class Silos:
 
     Every completed ask is journalled. When a run is resumed the method starts from the top and asks again:
     journalled asks answer from disk, the first unfinished one goes out. Methods are handed one; its
-    parameters are for whoever conducts a run.
+    parameters are for the code that runs the coordinator.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Silos:
     journal : Journal
         Where completed asks are kept.
     observers : sequence of Observer, default ()
-        Are told what happens.
+        Called with every event.
     seed : int, default 0
         Of the coordinator's own source of chance.
     quorum : float, default 0.5
@@ -134,7 +134,7 @@ class Silos:
     # ------------------------------------------------------------------ meeting
 
     def meet(self, pool: str | None = None, pool_size: int = 0, pool_classes: Iterable[str] = ()) -> None:
-        """Ask everyone who they are, and hold it against what the method needs; nothing is computed yet."""
+        """Ask all silos who they are, and check that they fit the method; nothing is computed yet."""
         self.pool_size, self.pool_classes = pool_size, list(pool_classes)
         problems = []
         for name, reply in self.ask(HELLO, quorum=1.0).items():
@@ -160,7 +160,7 @@ class Silos:
             self.rng.bit_generator.state = mark.rng
 
     def _meet_targets(self) -> None:
-        """Ask silos with a target what they want; if there are none, nothing is asked."""
+        """Ask silos with a target which classes they want; without such silos nothing is asked."""
         self.training = {name: list(task.classes) for name, task in self.tasks.items()}
         self.wanted = {name: [] for name in self.tasks}
         aiming = [name for name, offers in self._offers.items() if "target" in offers]
@@ -304,7 +304,7 @@ class Silos:
     # ------------------------------------------------------------------ scores and findings
 
     def offering(self, *kinds: str, among: Iterable[str] | None = None) -> list[str]:
-        """Who can and will share something of one of these kinds."""
+        """The silos that can and may share something of one of these kinds."""
         names = self.names if among is None else among
         return [name for name in names if self._offers.get(name, frozenset()) & set(kinds)]
 
@@ -344,14 +344,14 @@ class Silos:
         return self._told
 
     def result(self) -> dict[str, Any]:
-        """All that was found out: scores, failures, and what the method tells."""
+        """Everything that was found out: scores, failures, and the method's findings."""
         told = {} if self._told is None else self._told.model_dump(mode="json")
         return {**self.findings, **told}
 
     # ------------------------------------------------------------------ rounds
 
     def mark(self, **state: Value) -> None:
-        """Keep the state at the end of a round: a resumed run goes on from here (`marked`).
+        """Keep the state at the end of a round: a resumed run continues from here (`marked`).
 
         It replaces the journal before it, so that a run does not grow with its rounds.
         """
@@ -359,7 +359,7 @@ class Silos:
         self._journal.mark(Mark(self._number, self._met, state, self.result(), rng))
 
     def go_on_from(self, number: int) -> None:
-        """The next ask is the one after this; those up to here will not be replayed."""
+        """Continue with the ask after this one; those up to here will not be replayed."""
         self._number = number
         self._journal.drop(self._met, number)
 
@@ -374,7 +374,7 @@ def _as_finding(score: Score) -> dict[str, float]:
 
 
 def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:
-    """The line about a silo that holds another pool than the federation."""
+    """The error line for a silo whose pool is not the federation's."""
     return (
         f"silo {silo!r}: its pool has fingerprint {theirs or 'none'}, the federation's {pool}; "
         "every silo needs the same pool, in the same order, and the same labels if it has any"

@@ -1,4 +1,4 @@
-"""An institution: a silo with members, which is itself the coordinator of these."""
+"""An institution: a silo with members, which is itself their coordinator."""
 
 from collections.abc import Iterable
 from copy import copy
@@ -104,7 +104,7 @@ class Institution(Participant):
     # ------------------------------------------------------------------ a run
 
     def lead(self, procedure: Procedure, seed: int, record: SiloRecord, carrier: Carrier) -> None:
-        """Become the coordinator of the members, with a journal in the own folder and their records in it."""
+        """Become the coordinator of the members, with a journal and their records in its own folder."""
         folder = record.folder
         self._record, self._met = record, False
         self._journal = Journal(folder / "journal")
@@ -122,7 +122,7 @@ class Institution(Participant):
         carrier.open(procedure, seed, folder / "members")
 
     def close(self) -> None:
-        """Let go of the members."""
+        """Close the members."""
         if self._carrier is not None:
             self._carrier.close()
         self._carrier = self._members = None
@@ -135,7 +135,7 @@ class Institution(Participant):
         return self._members
 
     def perform(self, step: Step, message: Message, number: int) -> Message:
-        """Do a step by asking the members; who of them failed is told to the owner, and does not leave."""
+        """Do a step by asking the members; which of them failed is for the owner only, and does not leave."""
         try:
             self._start(number)
             if step.name == HELLO:
@@ -175,7 +175,7 @@ class Institution(Participant):
         self.members.go_on_from(after)
 
     def _tell_owner(self, number: int, step: str) -> None:
-        """Put the members' failures into the own log."""
+        """Put the members' failures into the institution's own log."""
         failures = self.members.findings["failures"]
         for failure in failures:
             assert self._record is not None
@@ -183,7 +183,7 @@ class Institution(Participant):
         failures.clear()
 
     def _hello(self) -> Message:
-        """Who is here: the classes of all members, and nothing about who has which."""
+        """Introduce the institution: the classes of all members, and nothing about who has which."""
         offers = self.shares if self.members.offering("metrics") else self.shares - {"metrics"}
         return {"classes": list(self.members.vocabulary.classes), "pool": "", "offers": sorted(offers)}
 
@@ -202,11 +202,11 @@ class Institution(Participant):
     # ------------------------------------------------------------------ for its owner
 
     def keep_record(self, record: SiloRecord) -> None:
-        """Say where the record of a run is, after it."""
+        """Remember where the record of a finished run is."""
         self._record = record
 
     def member(self, name: str) -> Silo:
-        """A member with what it has learnt, from its record."""
+        """A member with its trained model, from its record."""
         there = {silo.name: silo for silo in self.silos}
         if name not in there:
             raise ConfigError(f"{self._where}: there is no member {name!r}{guess(name, list(there))}")

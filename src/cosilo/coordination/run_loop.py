@@ -17,7 +17,7 @@ from cosilo.runs.run import Run
 
 @dataclass(frozen=True)
 class Terms:
-    """What the coordinator knows before it has met anyone."""
+    """The terms of a run: what the coordinator knows before it has contacted any silo."""
 
     silos: list[str]
     seed: int = 0
@@ -31,7 +31,7 @@ class Terms:
 
 
 class Stopped(CosiloError):
-    """A run stopped on the way; `failed` are the silos that did not do the last step."""
+    """A run stopped before it finished; `failed` are the silos that did not do the last step."""
 
     def __init__(self, error: CosiloError, failed: dict[str, Failure]) -> None:
         super().__init__(str(error))
@@ -39,7 +39,7 @@ class Stopped(CosiloError):
 
 
 class Coordinated(Procedure, Protocol):
-    """A method, as the loop of a run knows it."""
+    """A method, as seen by the loop of a run."""
 
     def coordinate(self, silos: Silos) -> None:
         """What the coordinator does: ask silos for steps, compute on the replies, ask again."""
@@ -47,7 +47,7 @@ class Coordinated(Procedure, Protocol):
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run that has a directory, and what is left to be done in it.
+    """A run that has a directory, and what remains to be done in it.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class PlannedRun:
     method
         What is followed.
     terms
-        What the coordinator knows before it has met anyone.
+        What the coordinator knows before it has contacted any silo.
     silos
         The silos that are on this machine; none where they are elsewhere.
     observers
-        Are told what happens, besides the run's own event log.
+        Called with every event, besides the run's own event log.
     """
 
     run: Run
@@ -71,7 +71,7 @@ class PlannedRun:
 
 
 class Engine(Protocol):
-    """What brings a run about: where silos are, and what carries asks to them."""
+    """What executes runs: it knows where the silos are and what carries asks to them."""
 
     def ready(self, from_recipe: bool) -> None:
         """Raise if it cannot carry out runs here; `from_recipe`: whether the silos come from a recipe."""
@@ -80,11 +80,11 @@ class Engine(Protocol):
         """What a run's directory says about it."""
 
     def execute(self, planned: PlannedRun) -> None:
-        """Do what is left of a run; its directory then has the result, or says how far it came."""
+        """Do the rest of a run; its directory then has the result, or says how far it got."""
 
 
 def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
-    """The coordinator's part of what is left of a run."""
+    """Do the coordinator's part of the rest of a run."""
     run, method, terms = planned.run, planned.method, planned.terms
     observers: list[Observer] = [EventLog(run.folder / "events.jsonl"), *planned.observers]
 

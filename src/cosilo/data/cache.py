@@ -24,19 +24,19 @@ def cached(name: str, source: Path, make: Callable[[], NDArray[Any]]) -> NDArray
     """
     stat = source.stat()
     path = user_cache() / "decoded" / f"{name}-{stat.st_size}-{stat.st_mtime_ns}.npy"
-    # A file that is missing, cut off or of no use is no error: the source is still there.
+    # A missing, truncated or useless file is not an error: the source still exists.
     with suppress(OSError, ValueError, EOFError):
         return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     begun = monotonic()
     array = make()
     if monotonic() - begun > SLOW:
-        with suppress(OSError):  # a full or read-only disk costs time at the next load, nothing else
+        with suppress(OSError):  # a full or read-only disk only costs time at the next load
             _write(path, array)
     return array
 
 
 def _write(path: Path, array: NDArray[Any]) -> None:
-    """Write beside and rename, so that no reader sees half a file."""
+    """Write a temporary file and rename it, so that no reader sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
     try:

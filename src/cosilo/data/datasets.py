@@ -2,7 +2,7 @@
 
 Files are looked for in `$COSILO_DATA/<name>/`, then in the user's cache (`$XDG_CACHE_HOME` or `~/.cache`,
 `cosilo/<name>/`), then downloaded from the Hugging Face hub where it has the dataset. `digits` comes with
-scikit-learn and is always there.
+scikit-learn and is always available.
 """
 
 import json
@@ -88,7 +88,7 @@ def _mnist(name: str, split: SplitName) -> Dataset:
 
 
 def _tinted_fashion(name: str, split: SplitName) -> Dataset:
-    """Black becomes one random colour and white another; which ones is drawn once and fixed here."""
+    """Black becomes one random colour and white another; the colours are drawn once and fixed here."""
     grey = load("fashion_mnist", split)
     x = np.pad(np.asarray(grey.X), ((0, 0), (2, 2), (2, 2)))[..., np.newaxis]
     dark, light = np.random.default_rng(_SEED).integers(0, 256, (2, len(x), 1, 1, 3), dtype=np.uint8)

@@ -17,7 +17,7 @@ SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", "
 def read_folder(folder: Path) -> tuple[NDArray[np.uint8], NDArray[np.object_] | None]:
     """The images in the order of their names and their classes; without subfolders, no classes.
 
-    Other files and hidden ones are passed over.
+    Other files and hidden ones are skipped.
     """
     visible = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     classes = [path for path in visible if path.is_dir()]

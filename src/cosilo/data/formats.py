@@ -45,7 +45,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({cause(error)}); download it again") from error
     if len(raw) < 4 or raw[:3] != b"\0\0\x08":
-        raise DataError(f"{path}: is no idx file of bytes (starts with {raw[:4].hex()}, wants 000008..)")
+        raise DataError(f"{path}: is not an idx file of bytes (starts with {raw[:4].hex()}, wants 000008..)")
     axes = raw[3]
     shape = tuple(int(n) for n in np.frombuffer(raw[4 : 4 + 4 * axes], dtype=">u4"))
     found, wanted = len(raw) - 4 - 4 * axes, int(np.prod(shape, dtype=np.int64))
@@ -64,7 +64,7 @@ def open_parquet(path: Path) -> Any:
 
 
 def pick_column(path: Path, names: tuple[str, ...], there: list[str]) -> str:
-    """The one of `names` that is there: repositories call the same column `img` or `image`."""
+    """The one of `names` that the file has: repositories call the same column `img` or `image`."""
     for name in names:
         if name in there:
             return name
@@ -119,7 +119,7 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def pick_array(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
-    """The array called `name`, or an error that lists those that are there."""
+    """The array called `name`, or an error that lists the arrays of the file."""
     if name not in arrays:
         there = f"the arrays {listing(arrays)}" if arrays else "no arrays"
         raise DataError(f"{path}: has {there}; wants {name!r}")

@@ -66,7 +66,7 @@ def decode(
         nonlocal likely
         try:
             decoded = open_image(pillow, blob, likely)
-        except Exception as error:  # each format's decoder raises what it likes on damaged bytes
+        except Exception as error:  # each format's decoder raises its own errors on damaged bytes
             raise DataError(f"{name(index)}: cannot be decoded as an image ({cause(error)})") from error
         likely = [decoded.format]
         return pixels(decoded, mode)

@@ -22,7 +22,7 @@ Instances: TypeAlias = Union[NDArray[Any], "pd.DataFrame"]
 
 
 def is_frame(X: object) -> "TypeIs[pd.DataFrame]":
-    """Whether X is a data frame. Who has one has imported pandas; nobody else has to wait for it.
+    """Whether X is a data frame. Does not import pandas: whoever has a data frame has imported it.
 
     >>> is_frame(np.zeros((2, 2)))
     False
@@ -32,7 +32,7 @@ def is_frame(X: object) -> "TypeIs[pd.DataFrame]":
 
 
 def as_instances(X: Any, where: str) -> Instances:
-    """Bring X to one of the forms, or say what is wrong with it; `where` names its owner in the error.
+    """Convert X to one of the forms, or say what is wrong with it; `where` names its owner in the error.
 
     >>> as_instances(["a text", "another"], "silo 'a'").dtype
     dtype('O')
@@ -129,7 +129,7 @@ def _update(digest: Any, values: NDArray[Any]) -> None:
     if values.dtype.kind in "biuf":
         little = values.dtype.newbyteorder("<")
         digest.update(f"{little.str}{len(values)}".encode())
-        if values.size:  # no instances have no bytes
+        if values.size:  # without instances there are no bytes
             digest.update(np.ascontiguousarray(values, dtype=little).data.cast("B"))
     else:
         for value in values:

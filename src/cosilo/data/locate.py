@@ -56,7 +56,7 @@ def _download(hub: Hub) -> Path:
         import_extra(module, f"the download of {hub.repo}")
         for module in ("huggingface_hub", "huggingface_hub.utils", "huggingface_hub.constants")
     )
-    # What was downloaded before is taken as it is: no waiting, and no other data on another day.
+    # Earlier downloads are used as they are: no waiting, and the same data every day.
     before = library.try_to_load_from_cache(hub.repo, hub.file, repo_type="dataset")
     if isinstance(before, str):
         return Path(before)

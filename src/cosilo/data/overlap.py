@@ -186,7 +186,7 @@ class _Stock:
 def _draw_tasks(
     rng: np.random.Generator, silos: int, wanted: tuple[int, int], capacity: NDArray[np.int64], careful: bool
 ) -> tuple[NDArray[np.bool_] | None, str]:
-    """A table silos × classes of which silo has which class; or None, and what is short."""
+    """A table silos × classes of which silo has which class, or None and what there is too little of."""
     sizes = rng.integers(wanted[0], wanted[1] + 1, silos)
     tasks = np.zeros((silos, len(capacity)), dtype=np.bool_)
     left = capacity.copy()
@@ -222,7 +222,7 @@ def _share(
         gives, takes = held != holders, np.zeros(len(held), dtype=np.bool_)
         takes[one] = capacity[one] > held[one]
         gain = _swaps(tasks, gives, takes)
-        # … or a silo that has it drops it for one that others have.
+        # … or a silo that has it swaps it for one that others have.
         gives, takes = np.zeros(len(held), dtype=np.bool_), (held >= holders - 1) & (capacity > held)
         gives[one] = True
         swaps = np.concatenate([gain, _swaps(tasks, gives, takes)])

@@ -150,7 +150,7 @@ def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> "p
 
     with open_parquet(path) as file:
         schema = file.schema_arrow
-        # A data frame's index is stored as a column, but it is no feature.
+        # A data frame's index is stored as a column, but it is not a feature.
         index = {
             name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)
         }
@@ -169,7 +169,7 @@ def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> "p
 
 
 def _wanted(path: Path, there: list[str], label: str | None, columns: Sequence[str] | None) -> list[str]:
-    """The columns to read: features, then the label; or an error that lists those that are there."""
+    """The columns to read: features, then the label; or an error that lists the columns of the file."""
     features = [name for name in there if name != label] if columns is None else list(columns)
     wanted = features if label is None else [*features, label]
     for name in wanted:

@@ -110,5 +110,5 @@ def as_range(value: Any, name: str) -> tuple[int, int]:
 
 
 def tasks_of(parts: Sequence[NDArray[np.int64]], y: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
-    """The classes that stand in each part."""
+    """The classes that occur in each part."""
     return tuple(tuple(np.unique(y[part]).tolist()) for part in parts)

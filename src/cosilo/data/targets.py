@@ -20,7 +20,7 @@ from cosilo.errors import DataError
 Index = NDArray[np.int64]
 Classes = tuple[int, ...]
 
-#: How often NORMAL draws classes anew for want of a silo that knows what another one wants.
+#: How often NORMAL draws again because nobody trains on a class that a silo wants.
 TRIES = 100
 
 
@@ -176,7 +176,7 @@ def _dealt(
                 hand[1].append(aims.deal(labelled))
                 hand[2].append(aims.deal(unlabelled))
             if silo in users:
-                # In a deck that both come from, what follows the target's is none of that for one round.
+                # In a deck that both come from, the cards after the target's differ from these for one round.
                 both = silo in takers and not apart
                 hand[0].append(rest.deal(min(per_class, len(deck) - wanted) if both else per_class))
     parts, known, open_ = (
@@ -186,14 +186,14 @@ def _dealt(
 
 
 class _Deck:
-    """Instances of one class, dealt round and round."""
+    """Instances of one class, dealt in turn and then from the start again."""
 
     def __init__(self, instances: Index) -> None:
         self._instances = instances
         self._dealt = 0
 
     def deal(self, number: int) -> Index:
-        """The next ones: as many as there are, at most, are all different."""
+        """The next instances; all are different as long as there are enough."""
         places = (self._dealt + np.arange(number)) % len(self._instances)
         self._dealt += number
         return self._instances[places]

@@ -1,4 +1,4 @@
-"""From what a user hands over to a learner."""
+"""Turning what a user passes into a learner."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from cosilo.learners.base import Learner
 
 
 def as_learner(thing: Any) -> Learner:
-    """Turn what a user hands over into a learner: an adapter, a torch module, or a fit/predict object."""
+    """Turn what a user passes into a learner: an adapter, a torch module, or a fit/predict object."""
     if isinstance(thing, Learner):
         return thing
     kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(thing).__mro__}

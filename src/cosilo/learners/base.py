@@ -40,7 +40,7 @@ class Learner(Protocol):
     (True, False)
     """
 
-    #: Whether update training may go on from the weights of the last training.
+    #: Whether update training can continue from the weights of the last training.
     can_warm_start: bool
     #: Whether `predict_proba` may be called.
     has_probabilities: bool
@@ -48,7 +48,7 @@ class Learner(Protocol):
     has_weights: bool
     #: Whether `fit` takes sample weights.
     can_weigh: bool
-    #: Whether update training goes on from the last weights when nobody says otherwise.
+    #: Whether update training continues from the last weights by default.
     warm_starts_by_default: bool
     #: Whether update training weighs the classes by itself, if no sample weights are given.
     weighs_by_itself: bool
@@ -73,7 +73,7 @@ class Learner(Protocol):
     ) -> None:
         """Train on (X, y).
 
-        `update` says that this is update training, which may have a training of its own; `warm` goes on
+        `update` says that this is update training, which may have a training of its own; `warm` continues
         from what was learnt before.
         """
 

@@ -195,7 +195,7 @@ class Estimator:
 
     def _check_warm(self, present: Codes, n_classes: int) -> None:
         if not self.can_warm_start:
-            raise LearnerError(f"{self.name} cannot go on from what it learnt; set warm=False")
+            raise LearnerError(f"{self.name} cannot continue from what it learnt; set warm=False")
         if self.model_ is None:
             raise untrained(self.name)
         if n_classes != self.n_classes_ or not np.array_equal(present, self.present_):

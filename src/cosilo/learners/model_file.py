@@ -1,4 +1,4 @@
-"""Fitted objects on disk without pickle: skops, with a narrow rule for what may be brought to life."""
+"""Fitted objects on disk without pickle: skops, with a narrow rule for what may be instantiated."""
 
 import functools
 import importlib
@@ -28,7 +28,7 @@ def preload() -> None:
 
 
 def write(model: Any, path: Path, template: Any) -> None:
-    """Write a fitted object and prove that it can be read again: later, after a crash, is too late."""
+    """Write a fitted object and check that it can be read again: after a crash it would be too late."""
     from skops.io import dump, load
 
     cause: Exception | None = None
@@ -108,7 +108,7 @@ def _module(thing: Any) -> str:
 def _kinds(template: Any) -> set[Any]:
     """The classes of everything inside a template, and the classes and functions that are its values."""
     found: set[Any] = set()
-    seen: dict[int, Any] = {}  # keeps them alive: the id of a thing that is gone is given to the next
+    seen: dict[int, Any] = {}  # keeps them alive: the id of a deleted object may be reused
     waiting = [template]
     while waiting:
         value = waiting.pop()

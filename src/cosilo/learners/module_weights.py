@@ -24,12 +24,12 @@ def take_over(module: nn.Module, weights: Mapping[str, NDArray[Any]], name: str)
     mine = module.state_dict()
     for key in sorted(mine.keys() ^ weights.keys()):
         odd = "lacks" if key in mine else "has besides"
-        raise LearnerError(f"{name}: the global model {odd} {key!r}; it is another architecture")
+        raise LearnerError(f"{name}: the global model {odd} {key!r}; the architectures differ")
     for key, array in weights.items():
         if tuple(mine[key].shape) != array.shape:
             raise LearnerError(
                 f"{name}: {key!r} is {list(array.shape)} in the global model, here "
-                f"{list(mine[key].shape)}; it is another architecture"
+                f"{list(mine[key].shape)}; the architectures differ"
             )
     with torch.no_grad():
         for key, array in weights.items():
@@ -42,7 +42,7 @@ def save(module: nn.Module, path: Path, name: str) -> None:
     try:
         save_model(module, str(path))
     except SafetensorError as error:
-        full = "os error 28" in str(error)  # a full disk is no fault of the network
+        full = "os error 28" in str(error)  # a full disk is not the network's fault
         raise (OSError(errno.ENOSPC, str(error)) if full else _not_saved(name)) from error
     except (RuntimeError, ValueError) as error:
         raise _not_saved(name) from error

@@ -29,7 +29,7 @@ from cosilo.learners.training import Training
 from cosilo.learners.training_loop import train
 from cosilo.learners.zoo import hash_tokens
 
-# tensors has said it in one line if torch is missing
+# if torch is missing, tensors has already raised a one-line error
 import torch  # isort: skip
 from cosilo.learners import losses, module_weights  # isort: skip
 from torch import Tensor, nn  # isort: skip
@@ -146,7 +146,7 @@ class Network:
         validation: tuple[Instances, Codes] | None = None,
         state: OptimiserState | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Go on from the present weights; returns the optimiser's state, which `state` goes on from.
+        """Continue from the present weights; returns the optimiser's state, to pass as `state` next time.
 
         `y` are codes, or whatever float targets the loss compares outputs with. Peers train on the same
         batches, each with a loss of its own and a new optimiser; every loss gets the others' outputs too.
@@ -248,7 +248,7 @@ class Network:
         self.bytes_, self.columns_ = card["bytes"], card.get("columns")
 
     def preload(self) -> None:
-        """Nothing is left to import."""
+        """Nothing to do: everything is imported."""
 
     def _tensor(self, X: Instances, columns: list[Any] | None) -> Tensor:
         if self.tokens is not None:

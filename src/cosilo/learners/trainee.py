@@ -34,7 +34,7 @@ AfterStep: TypeAlias = Callable[[int, Mapping[str, Tensor]], None]
 
 
 class Optimiser:
-    """The steps of a training's optimiser, with a state that can be taken along.
+    """The steps of a training's optimiser, with a state that can be saved and passed on.
 
     These are torch's own step functions. Its optimiser objects do the same with more Python around every
     step, and load a compiler, which takes a second and a half, before the first.
@@ -52,7 +52,7 @@ class Optimiser:
         self._steps = 0
         if state:
             self._take_over(state)
-        # Adam wants a counter of its own for every parameter.
+        # Adam needs a separate counter for every parameter.
         self._counters = [torch.tensor(float(self._steps), device=p.device) for p in parameters]
 
     def _take_over(self, state: OptimiserState) -> None:
@@ -65,7 +65,7 @@ class Optimiser:
         self._steps = int(state["steps"])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Moments and the number of steps, to go on from."""
+        """Moments and the number of steps, to continue from."""
         found: dict[str, NDArray[Any]] = {
             f"{kind}.{place}": tensor.cpu().numpy().copy()
             for kind, tensors in self._moments.items()

@@ -106,7 +106,7 @@ def _mean_loss(trainee: Trainee, held: Labelled) -> float:
 
 
 def _finite(total: Tensor, what: str, epoch: int, training: Training, name: str) -> float:
-    """The number, or an error that says when training went astray."""
+    """The number, or an error that says when training diverged."""
     loss = total.item()
     if math.isfinite(loss):
         return loss

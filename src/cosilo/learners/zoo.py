@@ -44,7 +44,7 @@ class BodyHead(nn.Module):
 
 
 def mlp(input_shape: tuple[int, ...], n_classes: int, *, hidden: Sequence[int] = (200, 200)) -> BodyHead:
-    """Dense layers on whatever is there, flattened: 784-200-200-10 on MNIST (FML)."""
+    """Dense layers on flattened instances of any shape: 784-200-200-10 on MNIST (FML)."""
     if not input_shape or min(input_shape) < 1:
         raise LearnerError(
             f"mlp: got instances of shape {tuple(input_shape)}; wants at least one number each"
@@ -188,7 +188,7 @@ def text(
         raise LearnerError(f"text: got instances of shape {tuple(input_shape)}; wants rows of token ids")
     _sizes("text", "vocabulary_size and dim", (vocabulary_size, dim))
     if vocabulary_size > 2**24:
-        # Network hands over float32, which has no whole numbers of its own above 2**24.
+        # Network passes float32, which cannot represent every whole number above 2**24.
         raise LearnerError(f"text: vocabulary_size is {vocabulary_size}; wants at most {2**24}")
     return BodyHead(MeanOfTokens(vocabulary_size, dim), nn.Linear(dim, n_classes))
 

@@ -22,7 +22,7 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     #: It is not connected, or its process died.
     LOST = "lost"
-    #: It sent something that is no reply.
+    #: It sent something that is not a reply.
     UNREADABLE = "unreadable"
     #: Its reply failed a check of the coordinator.
     REJECTED = "rejected"
@@ -61,4 +61,4 @@ class Carrier(Protocol):
         """Ask the silos for a step; answers come in any order, exactly one for each silo."""
 
     def close(self) -> None:
-        """Let go of everything `open` made."""
+        """Release everything that `open` made."""

@@ -1,4 +1,4 @@
-"""What happens in a run, for whoever wants to watch: logs, progress bars, live views."""
+"""What happens in a run, for anything that wants to watch: logs, progress bars, live views."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Happening(StrEnum):
     FAILURE = "failure"
     #: All have answered: `ask`, `step`, `seconds`.
     ANSWERED = "answered"
-    #: The run cannot go on: `text`.
+    #: The run cannot continue: `text`.
     STOP = "stop"
     #: The run waits for its next job: a silo is back.
     HELD = "held"
@@ -50,5 +50,5 @@ class Event:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-#: Is told of everything, in order, in the coordinator's process.
+#: Called with every event, in order, in the coordinator's process.
 Observer: TypeAlias = Callable[[Event], None]

@@ -1,4 +1,4 @@
-"""What a method finds out beside scores: a typed model, which its own part of the report reads."""
+"""What a method finds out besides scores: a typed model, which its own part of the report reads."""
 
 from pydantic import BaseModel, ConfigDict, model_validator
 

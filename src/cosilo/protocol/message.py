@@ -73,7 +73,7 @@ class Shared:
 
 
 class Fields(Mapping[str, Value]):
-    """The fields of a message that was received, read by the type that each has to be of.
+    """The fields of a received message, each read as the type it must have.
 
     Parameters
     ----------
@@ -247,14 +247,14 @@ def _is_names(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the coordinator knows about a silo and holds its replies against."""
+    """What the coordinator knows about a silo and checks its replies against."""
 
     classes: int
     pool: int
 
 
 def check(message: Message, fields: Mapping[str, Shared], expected: Expected | None = None) -> None:
-    """Hold a reply against the fields its step declares, and every field against its kind."""
+    """Check a reply against the fields that its step declares, and every field against its kind."""
     extra = [name for name in message if name not in fields]
     if extra:
         raise BadMessage(f"field {extra[0]!r} was not declared; declared are {sorted(fields) or 'none'}")

@@ -1,4 +1,4 @@
-"""Whoever stands behind a boundary: a silo, or an institution, which is a silo with members."""
+"""What is behind a boundary: a silo, or an institution, which is a silo with members."""
 
 import re
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class Procedure(Protocol):
 
 
 class Notes(State):
-    """What is kept at a participant between steps; whoever writes here need not say that it changed."""
+    """What is kept at a participant between steps; writing here marks the participant as changed."""
 
     def __init__(self, owner: "Participant", values: Mapping[str, Value] | None = None) -> None:
         super().__init__(values)
@@ -58,7 +58,7 @@ class Notes(State):
 
 
 class Scores(Mapping[Stage, Mapping[Measure, Score]]):
-    """What a participant's models were judged at, by stage; its own, shared only by `evaluate`."""
+    """The scores of a participant's models, by stage; private, and shared only by `evaluate`."""
 
     def __init__(self, owner: "Participant", values: Mapping[Stage, Mapping[Measure, Score]] | None = None):
         self._owner = owner
@@ -80,7 +80,7 @@ class Scores(Mapping[Stage, Mapping[Measure, Score]]):
 
 
 class Participant(ABC):
-    """What boundary, record and engine need of it: a name, a policy, a state that can be kept, steps."""
+    """What boundary, record and engine need of it: a name, a policy, a state that can be saved, steps."""
 
     #: The classes it tells apart.
     task: Task
@@ -93,12 +93,12 @@ class Participant(ABC):
         self.name = name
         self._where = f"silo {name!r}"
         self.shares = policy(shares, self._where)
-        #: The seed of the step at hand.
+        #: The seed of the current step.
         self.seed = 0
         self.forget()
 
     def forget(self) -> None:
-        """As before any step."""
+        """Return to the state before the first step."""
         #: Whether there is a model: the learner was trained here, or loaded.
         self.trained = False
         self.notes = Notes(self)
@@ -109,7 +109,7 @@ class Participant(ABC):
     def recall(
         self, trained: bool, notes: Mapping[str, Value], scores: Mapping[Stage, Mapping[Measure, Score]]
     ) -> None:
-        """As after a step that was saved."""
+        """Return to the state after a step that was saved."""
         self.trained = trained
         self.notes = Notes(self, notes)
         self.scores = Scores(self, scores)
@@ -128,8 +128,8 @@ class Participant(ABC):
     def perform(self, step: Step, message: Message, number: int) -> Message | None:
         """Do a step; `number` is that of the ask."""
 
-    def close(self) -> None:  # noqa: B027 (most have nothing to let go of)
-        """Let go of what a run opened."""
+    def close(self) -> None:  # noqa: B027 (most have nothing to close)
+        """Close what a run opened."""
 
     def preload(self) -> None:
         """Import what steps will need; called once, before worker processes are forked."""
@@ -148,13 +148,13 @@ def refusals(silo: Participant, method: str, needs: Mapping[str, str]) -> list[s
 
 
 def check_names_differ(silos: Iterable[Participant], what: str, where: str = "") -> None:
-    """Raise unless each has a name of its own; folders of some disks do not tell upper case from lower."""
+    """Raise if two have the same name, case ignored: some file systems do not tell upper case from lower."""
     name, times = Counter(silo.name.lower() for silo in silos).most_common(1)[0]
     if times > 1:
-        raise ConfigError(f"{where}{times} {what} are called {name!r}; give each a name of its own")
+        raise ConfigError(f"{where}{times} {what} are called {name!r}; give each its own name")
 
 
 def check_quorum(quorum: float, where: str = "") -> None:
-    """Raise unless a quorum is a share."""
+    """Raise unless the quorum is a fraction."""
     if not 0 <= quorum <= 1:
         raise ConfigError(f"{where}quorum = {quorum}; wants a fraction between 0 and 1")

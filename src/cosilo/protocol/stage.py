@@ -33,7 +33,7 @@ class Stage:
 
     @classmethod
     def after_round(cls, number: int) -> "Stage":
-        """The end of a round; 0 is what was before the first."""
+        """The end of a round; 0 is the state before the first."""
         return cls("round", number)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Steps: what a silo can be asked to do, and all that is to be known about that before it is asked."""
+"""Steps: what a silo can be asked to do, and everything that is known about a step before it is asked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class Step:
 
     name: str
     declared: Declaration
-    #: Called at a silo, with it and the fields of the coordinator's message as keywords.
+    #: Called at a silo, with the silo and the fields of the coordinator's message as keywords.
     run: Callable[..., Message | None]
-    #: Called at an institution, with it and the message.
+    #: Called at an institution, with the institution and the message.
     relay: Callable[..., Message]
 
     @property
@@ -75,5 +75,5 @@ def step(
 
 
 def first(values: Sequence[Value]) -> Value:
-    """Merge what is the same at all members: take the first one's."""
+    """Merge a value that is the same at all members: take that of the first."""
     return values[0]

@@ -10,13 +10,13 @@ from typing import IO, Any
 
 from cosilo.errors import RunError
 
-#: Bytes from which on it is worth to write over an old file.
+#: From this size in bytes on, overwriting an old file is worth it.
 WORTH_KEEPING = 2**16
 
 
 @contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Turn a failed write into one line that says what to do; whatever was completed is kept."""
+    """Turn a failed write into one line that says what to do; completed steps are kept."""
     try:
         yield
     except OSError as error:
@@ -32,8 +32,8 @@ def explain_write_errors(path: Path) -> Iterator[None]:
 def write(path: Path, *data: bytes, over: Path | None = None) -> None:
     """Write a file so that a reader, now or after a crash, sees all of it or none.
 
-    `over` is a file that nobody needs any more, if there is one: its space is written over, which takes a
-    tenth of the time that new space takes.
+    `over` is a file that is no longer needed, if there is one: overwriting its space takes a tenth of the
+    time that new space takes.
     """
     temporary = path.with_name(path.name + ".part")
     with explain_write_errors(path):
@@ -64,11 +64,11 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read what `write_json` wrote; a file that is anything else is named in one line."""
+    """Read what `write_json` wrote; the error for any other file is one line that names it."""
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise RunError(f"{path}: is missing; this is not a whole run directory") from None
+        raise RunError(f"{path}: is missing; the run directory is incomplete") from None
     except (ValueError, UnicodeDecodeError):
         raise RunError(f"{path}: is damaged (not JSON); restore it or start a new run") from None
 
@@ -80,7 +80,7 @@ def append_line(path: Path, value: Any) -> None:
 
 
 def add_line(file: IO[str], value: Any) -> None:
-    """Add one JSON line to a log that is open; it is out of this process when the call returns."""
+    """Add one JSON line to an open log; it has left this process when the call returns."""
     with explain_write_errors(Path(file.name)):
         file.write(json.dumps(value, ensure_ascii=False) + "\n")
         file.flush()

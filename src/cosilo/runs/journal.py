@@ -32,7 +32,7 @@ class Arrival:
 
 @dataclass
 class Entry:
-    """One ask: who was asked for what, and what came back. Lives in a folder of its own."""
+    """One ask: who was asked for what, and what came back. Has its own folder."""
 
     folder: Path
     number: int
@@ -121,7 +121,7 @@ class Replies(Mapping[str, Fields]):
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a method with many rounds was: the number of the last ask, its state, what it had found out."""
+    """How far a method with many rounds has come: the number of the last ask, its state, its findings."""
 
     number: int
     #: The number of the last ask of the meeting before the first round.
@@ -184,7 +184,7 @@ class Journal:
             self.drop(self.last_mark.met, self.last_mark.number)
 
     def drop(self, met: int, number: int) -> None:
-        """Let go of the replies to asks up to this one.
+        """Delete the replies to asks up to this one.
 
         Those up to `met` are how coordinator and silos met: a resumed run meets again, from disk.
         """
@@ -194,11 +194,11 @@ class Journal:
 
     @property
     def last_number(self) -> int:
-        """The number of the last ask that is here, completed or not; 0 if there is none."""
+        """The number of the last ask in the journal, completed or not; 0 if there is none."""
         return max((int(path.name[:5]) for path in self.folder.glob("[0-9]*-*")), default=0)
 
     def _recycle(self, folder: Path) -> None:
-        """Keep large replies of an ask that is past, one of each silo, for others to be written over."""
+        """Keep large replies of a past ask, one of each silo, as files to overwrite."""
         old = self.folder / "old"
         for reply in folder.glob("*.safetensors"):
             if reply.stat().st_size >= WORTH_KEEPING:
@@ -211,7 +211,7 @@ class Journal:
         shutil.rmtree(self.folder / "old", ignore_errors=True)
 
     def entry(self, number: int, step: str, silos: Iterable[str], timed: bool = True) -> Entry:
-        """The entry for an ask: as it was left, or new; `timed`: whether it counts on the simulated clock."""
+        """The entry for an ask, existing or new; `timed`: whether it counts on the simulated clock."""
         silos = list(silos)
         folder = self.folder / f"{number:05d}-{step}"
         others = [path for path in self.folder.glob(f"{number:05d}-*") if path != folder]
@@ -233,7 +233,7 @@ class Journal:
         record = read_json(path)
         try:
             if record["silos"] != silos:
-                raise RunError(f"{path}: was sent to other silos than are asked now; start a new run")
+                raise RunError(f"{path}: was sent to other silos than those asked now; start a new run")
             return Entry(
                 folder,
                 record["number"],

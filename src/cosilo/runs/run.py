@@ -75,7 +75,7 @@ class Run:
         return found
 
     def findings(self, kind: type[F]) -> F | None:
-        """What the method found out beside scores; None if it did not find out anything of that kind."""
+        """What the method found out besides scores; None if it has no findings of that kind."""
         result = self.result
         if not kind.model_fields.keys() & result.keys():
             return None
@@ -102,7 +102,7 @@ class Run:
 
     @property
     def clock(self) -> Clock | None:
-        """What the run's simulated time is told by, if it has a clock."""
+        """The clock of the run's simulated time, if it has one."""
         found = self.about.get("clock")
         try:
             return None if found is None else Clock.model_validate(found)
@@ -147,7 +147,7 @@ class Run:
         return dict(weights)
 
     def model_bytes(self) -> dict[str, int]:
-        """What each silo's model weighs, where the record is on this machine."""
+        """The size of each silo's model, where the record is on this machine."""
         folder = self.folder / "silos"
         return {
             name: SiloRecord(folder / name).model_bytes()
@@ -157,14 +157,14 @@ class Run:
 
 
 def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] | None) -> Run:
-    """Open the run directory for these settings: a new one, or one that stopped on the way."""
+    """Open the run directory for these settings: a new one, or that of an unfinished run."""
     path = folder / "run.json"
     if path.exists():
         run = Run(folder)
         for key, value in settings.items():
             if run.about.get(key) != value:
                 raise RunError(
-                    f"{folder}: is a run with {key} = {run.about.get(key)!r}, now it is {value!r}; "
+                    f"{folder}: was begun with {key} = {run.about.get(key)!r}, now it is {value!r}; "
                     "choose another directory or delete this one"
                 )
         return run
@@ -196,7 +196,7 @@ def new_folder_name(parent: Path, method: str) -> Path:
 
 
 def runs_in(parent: Path) -> list[Run]:
-    """All runs in a folder, the oldest first; what is not a run is passed over."""
+    """All runs in a folder, the oldest first; everything else is skipped."""
     found = []
     for path in sorted(parent.glob("*/run.json")):
         try:
@@ -208,7 +208,7 @@ def runs_in(parent: Path) -> list[Run]:
 
 @contextmanager
 def locked(folder: Path, patience: float = 5.0) -> Iterator[None]:
-    """Keep a second process out of a run; workers of a killed one get a moment to end."""
+    """Keep a second process out of a run; workers of a killed process get a moment to end."""
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / ".lock").open("a+")
@@ -217,7 +217,7 @@ def locked(folder: Path, patience: float = 5.0) -> Iterator[None]:
         while not _lock(file):
             if time.monotonic() > deadline:
                 file.seek(0)
-                raise RunError(f"{folder}: process {file.read().strip() or '?'} is at work on this run")
+                raise RunError(f"{folder}: process {file.read().strip() or '?'} is working on this run")
             time.sleep(0.05)
         file.truncate(0)
         file.write(str(os.getpid()))

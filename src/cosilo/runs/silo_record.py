@@ -56,7 +56,7 @@ class SiloRecord:
         self._tidy()
 
     def _tidy(self) -> None:
-        """Finish what a crash cut short: old replies, and a state that was written and has no reply."""
+        """Clean up after a crash: old replies, and a state that was written but has no reply."""
         for number in _numbers(self._replies):
             self._drop(number, 0)
         for path in self._states.iterdir():
@@ -89,7 +89,7 @@ class SiloRecord:
         if number > self._last:
             return None
         if number < self._last:
-            raise BadMessage(f"ask {number} is past: this silo has done ask {self._last}")
+            raise BadMessage(f"ask {number} is over: this silo has already done ask {self._last}")
         path = self.reply_path(number)
         try:
             head, _, reply = path.read_bytes().partition(b"\n")
@@ -98,7 +98,7 @@ class SiloRecord:
         except (ValueError, BadMessage, FileNotFoundError) as error:
             raise RunError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
         if about != _identity(step, body):
-            raise BadMessage(f"ask {number} comes a second time with another content")
+            raise BadMessage(f"ask {number} came a second time with different content")
         return reply
 
     def complete(self, number: int, step: str, body: bytes, reply: bytes, silo: Participant) -> None:
@@ -153,7 +153,7 @@ class SiloRecord:
             silo.learner.load(folder / "model")
 
     def model_bytes(self) -> int:
-        """What the model weighs on disk: what sending it once would have cost."""
+        """The size of the model on disk: what sending it once would have cost."""
         state = self._state()
         files = (state / "model").rglob("*") if state else ()
         return sum(file.stat().st_size for file in files if file.is_file())
@@ -161,7 +161,7 @@ class SiloRecord:
     # ------------------------------------------------------------------ audit
 
     def audit(self, number: int, step: str, fields: dict[str, dict[str, Any]], size: int) -> None:
-        """Log what leaves now. A reply that is sent again after a crash is logged again, as that."""
+        """Log what leaves now. A reply that is sent again after a crash is logged again, marked as such."""
         entry = {"ask": number, "step": step, "fields": fields, "bytes": size}
         if number in self._logged:
             entry["again"] = True
@@ -173,13 +173,13 @@ class SiloRecord:
         append_line(self._audit, {"ask": number, "step": step, "fields": {}, "failure": text})
 
     def log(self, text: str) -> None:
-        """Keep what only the silo's owner may read: warnings of the learner, the whole story of a failure."""
+        """Log what only the silo's owner may read: the learner's warnings, full tracebacks of failures."""
         with explain_write_errors(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             file.write(text.rstrip() + "\n")
 
 
 def _numbers(folder: Path) -> list[int]:
-    """The asks that a folder has something about; what a crash left half done is not among them."""
+    """The numbers of the asks in a folder; what a crash left unfinished is not among them."""
     return [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
 
 

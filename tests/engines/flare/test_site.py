@@ -118,7 +118,7 @@ def test_what_fails_outside_a_step_stays_there_too(kit, tmp_path, coordinator_as
         raise RunError(f"{tmp_path}: the disk is full")
 
     monkeypatch.setattr(site._boundary, "answer", full)
-    told = Failure(FailureKind.ERROR, "silo 'north': cannot go on; its own log says why")
+    told = Failure(FailureKind.ERROR, "silo 'north': cannot continue; its own log says why")
     assert answer(site, 1, "hello") == told
     assert "the disk is full" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
     monkeypatch.undo()
@@ -146,7 +146,7 @@ def test_an_ask_that_nobody_waits_for_any_more_is_not_computed(kit, coordinator_
 def test_a_job_that_is_over_lets_go_of_the_record(kit, tmp_path):
     site = opened(kit)
     with (
-        pytest.raises(RunError, match="is at work on this run"),
+        pytest.raises(RunError, match="is working on this run"),
         locked(tmp_path / "runs/a-run", patience=0.1),
     ):
         pass

@@ -121,7 +121,7 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
             "kits/coordinator",
             "tree.toml",
         ): "kits/coordinator: is not a silo's kit",
-        ("join", "kits/tree", "nowhere.toml"): "nowhere.toml: there is no such file",
+        ("join", "kits/tree", "nowhere.toml"): "nowhere.toml: no such file",
         (
             "join",
             "kits/tree",
@@ -147,7 +147,7 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
             "kits/coordinator",
         ): f"the coordinator at 127.0.0.1:{port}: not running; {near}",
         ("stop", "nowhere"): "nowhere: has no kit in it",
-        ("up", "typo.toml"): "swm.toml: there is no such file",
+        ("up", "typo.toml"): "swm.toml: no such file",
     }
     for command, problem in mistakes.items():
         code, out, err = cosilo(*command)
@@ -176,7 +176,7 @@ def test_from_provisioning_to_a_report(folder, federation, cosilo, until):
 
         code, _, err = cosilo("coordinator", "start", "kits/coordinator")
         assert code == 2
-        assert "is running already" in err
+        assert "is already running" in err
         code, out, err = cosilo("status", "kits/coordinator")
         assert code == 0
         assert "silos that are there: tree" in out
@@ -195,7 +195,7 @@ def test_from_provisioning_to_a_report(folder, federation, cosilo, until):
         until(lambda: "interrupted" in cosilo("status", "kits/coordinator")[1])
         code, out, err = cosilo("resume", run)
         assert code == 0, err
-        assert "goes on where it stopped" in err
+        assert "continues where it stopped" in err
         assert "train: asked" not in err
         assert "mean relative accuracy" in out
         assert (run / "report.html").exists()

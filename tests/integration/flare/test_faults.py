@@ -93,7 +93,7 @@ def test_a_silo_that_is_killed_in_a_step_takes_part_again_when_it_is_back(stage)
     ]
     assert LOST in stage.deployment.told
     assert LOST.replace("'", "&#39;") in write_report(run).read_text()
-    assert "goes on where it stopped" in stage.deployment.told
+    assert "continues where it stopped" in stage.deployment.told
     took_part = {ask["number"]: sorted(ask["arrivals"]) for ask in run.asks() if ask["step"] == "train"}
     assert took_part == {6: ["tree"], 10: ["svm", "tree"], 14: ["svm", "tree"]}
     # It went on with the model that it had: nothing from before was done again.
@@ -119,7 +119,7 @@ def test_a_coordinator_that_is_killed_goes_on_where_it_was(stage):
     told = []
     run = resume(stage.run.folder, told.append)
     assert run.status == "finished"
-    assert "goes on where it stopped" in told
+    assert "continues where it stopped" in told
     for name in ("tree", "svm"):
         assert stage.computed(name) == sorted(set(stage.computed(name)))
         again = [

@@ -48,7 +48,7 @@ def listen_only_at(host: str) -> None:
 
 
 def send_bytes_only() -> None:
-    """At both ends of a job: do not get ready for tensors.
+    """At both ends of a job: skip the set-up for tensors.
 
     Only bytes travel here, and FLARE would import torch, which takes seconds.
     """

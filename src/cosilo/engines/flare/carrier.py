@@ -39,10 +39,10 @@ class FlareCarrier:
         self._closed = Event()
 
     def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
-        """Nothing: a silo gets ready where it is, when the job comes to it."""
+        """Nothing to do: each silo gets ready by itself when the job reaches it."""
 
     def close(self) -> None:
-        """Call nobody any more."""
+        """Stop calling silos."""
         self._closed.set()
 
     def call(
@@ -66,7 +66,7 @@ class FlareCarrier:
     def _ask(
         self, answers: Queue[Answer], name: str, number: int, step: str, body: bytes, timeout: float | None
     ) -> None:
-        """Call until there is an answer, the silo is lost or its time is over."""
+        """Call until there is an answer, the silo is lost or its time is up."""
         asked = started = last_seen = time.monotonic()
         message = {"number": number, "step": step, "body": body}
         content: bytes | Failure | None = None

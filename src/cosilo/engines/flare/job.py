@@ -12,7 +12,7 @@ from cosilo.engines.flare.site import Site
 
 
 def export_job(settings: FederationSettings, run: str, folder: Path) -> Path:
-    """Write the job of a run; the folder that FLARE wants to be given."""
+    """Write the job of a run; returns the folder to submit to FLARE."""
     method = {"use": settings.method.use, **settings.method.parameters()}
     values = settings.model_dump(mode="json", exclude={"coordinator"}, exclude_none=True)
     job = FedJob(name=run, min_clients=1)

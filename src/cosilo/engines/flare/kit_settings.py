@@ -13,19 +13,19 @@ HOLD = "hold"
 
 @dataclass(frozen=True)
 class KitSettings:
-    """Where runs are kept here, and at a silo the file that describes it."""
+    """Where runs are kept on this machine, and at a silo the file that describes the silo."""
 
     runs: str
     silo: str | None = None
 
 
 def write_kit_settings(kit: Path, place: KitSettings) -> None:
-    """Write down what holds here."""
+    """Write the settings of a kit on this machine."""
     write_json(kit / "local" / _FILE, asdict(place))
 
 
 def read_kit_settings(kit: Path) -> KitSettings:
-    """What was written down."""
+    """Read the settings of a kit on this machine."""
     path = kit / "local" / _FILE
     if not path.exists():
         raise ConfigError(

@@ -16,13 +16,13 @@ from cosilo.errors import ConfigError, RunError
 from cosilo.text import guess
 
 _ORG = "cosilo"
-#: Seconds without a sign of life after which FLARE takes a silo off its list.
+#: Seconds without contact after which FLARE takes a silo off its list.
 _GONE_AFTER = 30
 _CONTROLLER = "nvflare.collab.runtime.controller.CollabController"
 _EXECUTOR = "nvflare.collab.runtime.executor.CollabExecutor"
 #: In the server's kit: which federation it was made for.
 _MADE_FOR = "federation.json"
-#: All that a job may be made of.
+#: The only classes that a job may use.
 CLASSES = [
     _CONTROLLER,
     _EXECUTOR,
@@ -41,19 +41,19 @@ _BUILDERS = [
 
 
 def user_of(federation: str) -> str:
-    """Who asks for runs, as FLARE knows it."""
+    """FLARE's name for the user who asks for runs."""
     return f"coordinator@{federation.lower()}.{_ORG}"
 
 
 def provision(settings: FederationSettings, out: Path) -> dict[str, Path]:
-    """Make the kits in a new folder; by name, where each one is."""
+    """Make the kits in a new folder; returns where each one is, by name."""
     from nvflare.lighter.constants import CtxKey
     from nvflare.lighter.prov_utils import prepare_builders
     from nvflare.lighter.provision import prepare_project
     from nvflare.lighter.provisioner import Provisioner
 
     if out.exists() and any(out.iterdir()):
-        raise ConfigError(f"{out}: is not empty; choose another folder, or use the kits that are there")
+        raise ConfigError(f"{out}: is not empty; choose another folder, or use the kits in it")
     project: dict[str, Any] = {
         "api_version": 3,
         "name": settings.name,
@@ -115,7 +115,7 @@ def _participants(settings: FederationSettings) -> list[dict[str, Any]]:
 
 
 class _Told:
-    """Provisioning says much; what goes wrong is kept."""
+    """Provisioning prints much; only errors are kept."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []

@@ -22,7 +22,7 @@ def _like(pattern: str, wants: str) -> AfterValidator:
 
 def _free(name: str) -> str:
     if name.lower() in (COORDINATOR, SERVER, ADMIN):
-        raise ValueError("another name; that is what a part of the coordinator is called")
+        raise ValueError("another name; a part of the coordinator has this one")
     return name
 
 

@@ -1,4 +1,4 @@
-"""What the owner of a silo does with what it has learnt: labels for new instances, by its model in a run."""
+"""For the owner of a silo: labels for new instances, by the silo's model in a run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,14 +26,14 @@ def predictions(silo_file: Path, record: Path, instances: Path) -> "pd.DataFrame
     kept.check_same_data(silo)
     kept.restore(silo)
     if not silo.trained:
-        raise RunError(f"{record}: has no model yet; the run did not come that far")
+        raise RunError(f"{record}: has no model yet; the run did not get that far")
     label = settings.label if settings.label in _columns(instances) else None
     table = data.read(instances, label=label, columns=settings.columns, text=settings.text)
     return pd.DataFrame({"label": silo.predict(table.X)})
 
 
 def _columns(path: Path) -> list[str]:
-    """The columns of a CSV file; of others nothing is said."""
+    """The columns of a CSV file; none for other files."""
     import pandas as pd
 
     if path.suffix.lower() != ".csv" or not path.exists():

@@ -18,13 +18,13 @@ from cosilo.runs.durable_files import read_json
 
 Process: TypeAlias = "subprocess.Popen[str]"
 
-#: What the process of a kit says, also the last words of a crash; FLARE's own log is in log.txt.
+#: The output of a kit's process, including that of a crash; FLARE's own log is in log.txt.
 CONSOLE = "console.txt"
 _MODULES = {
     "server": "cosilo.engines.flare.coordinator_process",
     "client": "cosilo.engines.flare.silo_process",
 }
-#: What the processes of jobs are, which FLARE starts.
+#: How the modules of FLARE's job processes begin.
 _JOBS = "nvflare.private.fed.app."
 
 
@@ -47,7 +47,7 @@ def site_name(kit: Path) -> str:
 def start_server(kit: Path, runs: Path, log: IO[str] | None = None) -> Process:
     """Start the coordinator; `runs` is where its run directories are."""
     kit = server_kit(kit)
-    if not running(kit):  # which has a line of its own
+    if not running(kit):  # a running kit has its own error below
         check_can_listen(kit)
     write_kit_settings(kit, KitSettings(runs=str(runs.resolve())))
     confine_server(kit)
@@ -65,9 +65,9 @@ def start_site(kit: Path, silo: Path, runs: Path, log: IO[str] | None = None) ->
 def _start(kit: Path, kind: str, settings: list[str], log: IO[str] | None) -> Process:
     workspace = kit.resolve()
     if there := running(workspace):
-        raise ConfigError(f"{kit}: is running already (process {there[0]}); end it first: cosilo stop {kit}")
+        raise ConfigError(f"{kit}: is already running (process {there[0]}); stop it first: cosilo stop {kit}")
     (workspace / "transfer").mkdir(exist_ok=True)
-    for left in ("pid.fl", "shutdown.fl", "restart.fl"):  # what a process that was killed left behind
+    for left in ("pid.fl", "shutdown.fl", "restart.fl"):  # left behind by a process that was killed
         (workspace / left).unlink(missing_ok=True)
     command = [sys.executable, "-u", "-m", _MODULES[kind], "-m", str(workspace), "-s", f"fed_{kind}.json"]
     command += ["--set", "secure_train=true", *settings, "org=cosilo", "config_folder=config"]
@@ -84,7 +84,7 @@ def _start(kit: Path, kind: str, settings: list[str], log: IO[str] | None) -> Pr
 
 
 def running(kit: Path) -> list[int]:
-    """The processes of a kit that live: the one that was started, and those of jobs that it started."""
+    """The live processes of a kit: the one that was started, and those of the jobs that it started."""
     import psutil
 
     workspace, found = str(kit.resolve()), []
@@ -108,7 +108,7 @@ def connected(process: Process, port: int) -> bool:
 
 
 def stop(kit: Path, patience: float = 10.0) -> bool:
-    """End the processes of a kit; whether there were any."""
+    """End the processes of a kit; returns whether there were any."""
     if not running(kit):
         return False
     for how in (signal.SIGTERM, signal.SIGKILL):

@@ -1,4 +1,4 @@
-"""Whether the coordinator can be reached, in words for whoever started a kit: FLARE only tries again."""
+"""Whether the coordinator can be reached, in words for the person who started a kit: FLARE just retries."""
 
 import socket
 import ssl
@@ -43,7 +43,7 @@ def check_can_listen(kit: Path) -> None:
 
 
 def is_open(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
+    """Whether a process listens at this address."""
     try:
         with socket.create_connection((host, port), _PATIENCE):
             return True
@@ -52,7 +52,7 @@ def is_open(host: str, port: int) -> bool:
 
 
 def connection_problem(kit: Path) -> str | None:
-    """Why a silo cannot reach its coordinator now; a certificate that will never do is a ConfigError."""
+    """Why a silo cannot reach its coordinator now; a certificate that can never work is a ConfigError."""
     host, port = address(kit)
     where, startup = f"the coordinator at {host}:{port}", kit / "startup"
     try:

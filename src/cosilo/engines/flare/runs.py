@@ -1,4 +1,4 @@
-"""Carrying out a run on a coordinator that is started, in as many jobs as it takes."""
+"""Carrying out a run on a running coordinator, in as many jobs as it takes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ def is_between_organisations(folder: Path) -> bool:
 
 
 def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
-    """Go on with a run that stopped; the coordinator has to be started."""
+    """Continue a run that stopped; the coordinator has to be running."""
     need_flare()
     known = read_json(folder / _FILE)
     settings = as_federation(known["federation"], str(folder / _FILE))
@@ -71,7 +71,7 @@ def _run_in_jobs(
 
 
 def _meet(flare: Session, settings: FederationSettings, patience: float, tell: Tell, *, new: bool) -> None:
-    """Wait for the silos; a run that is on its way goes on with those who are there after a moment."""
+    """Wait for the silos; a run that has begun continues with those that are connected after a moment."""
     try:
         flare.wait_for(settings.members, patience if new else _MOMENT, tell)
     except RunError:
@@ -80,7 +80,7 @@ def _meet(flare: Session, settings: FederationSettings, patience: float, tell: T
 
 
 def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Tell) -> str:
-    """See a run through all its jobs; why it did not finish, if it did not."""
+    """Follow a run through all its jobs; returns why it did not finish, if that is known."""
     while True:
         (folder / HOLD).unlink(missing_ok=True)
         job = _job_under_way(flare, folder)
@@ -132,4 +132,4 @@ def _tell(event: dict[str, Any], tell: Tell) -> None:
         case {"event": "failure", "text": text}:
             tell(text)
         case {"event": "resume"}:
-            tell("goes on where it stopped")
+            tell("continues where it stopped")

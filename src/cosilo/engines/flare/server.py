@@ -20,31 +20,31 @@ alterations.send_bytes_only()
 
 
 class JobHeld(Exception):
-    """The job ends here and the run goes on in another one: a silo is back."""
+    """The job ends here and the run continues in another one: a silo is back."""
 
 
 class Coordination:
-    """One job of a run: it goes on where the last one ended; `federation` is what the partners agreed on."""
+    """One job of a run: it continues where the last ended; `federation` is what the partners agreed on."""
 
     def __init__(self, run: str, federation: dict[str, Any]) -> None:
         self.run, self.federation = run, federation
 
     @collab.main
     def coordinate(self) -> None:
-        """Follow the method; what became of it is in the run directory."""
+        """Follow the method; the outcome is in the run directory."""
         folder = Path(read_kit_settings(Path(collab.workspace.get_root_dir())).runs) / self.run
 
         def hold() -> None:
             if (folder / HOLD).exists():
                 (folder / HOLD).unlink()
-                raise JobHeld("a silo is back; the run goes on with it in another job")
+                raise JobHeld("a silo is back; the run continues with it in another job")
 
         carrier = FlareCarrier({site.name: site for site in collab.clients}, hold)
         coordinate_job(folder, self.federation, carrier)
 
 
 def coordinate_job(folder: Path, federation: dict[str, Any], carrier: FlareCarrier) -> None:
-    """Start a run or go on with it."""
+    """Start a run or continue it."""
     settings = as_federation(federation, "federation")
     method, terms = known_method(settings.method, "federation"), settings.terms()
     about = {

@@ -1,4 +1,4 @@
-"""Who asks the coordinator for a run: submits it, follows it, and lets it go on when a silo is back."""
+"""Asking the coordinator for a run: submit it, follow it, and let it continue when a silo is back."""
 
 import logging
 import tempfile
@@ -35,17 +35,17 @@ class Session:
         self._flare = flare
 
     def connected(self) -> list[str]:
-        """The silos that are there."""
+        """The silos that are connected."""
         return [client.name for client in self._flare.get_connected_client_list()]
 
     def jobs(self) -> dict[str, str]:
-        """The runs that are on their way: job by run."""
+        """The jobs of unfinished runs, by run."""
         found = self._flare.list_jobs()
         over = ("FINISHED", "ABORTED", "FAILED", "REJECTED", "ABNORMAL")
         return {job["job_name"]: job["job_id"] for job in found if not str(job["status"]).startswith(over)}
 
     def wait_for(self, members: list[str], patience: float, tell: Callable[[str], None]) -> None:
-        """Wait until all silos are there."""
+        """Wait until all silos are connected."""
         end, told = time.monotonic() + patience, None
         while missing := [name for name in members if name not in self.connected()]:
             if missing != told:
@@ -56,7 +56,7 @@ class Session:
             time.sleep(_POLL)
 
     def submit(self, settings: FederationSettings, run: str) -> str:
-        """Give the coordinator the job of a run; its number."""
+        """Give the coordinator the job of a run; returns the job's number."""
         from cosilo.engines.flare.job import export_job
 
         with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ class Session:
         """Tell what happens in a run until it finished, stopped or its job ended; why, if it did not finish.
 
         The first `past` events are from before this job. When a silo that was lost is there again the job is
-        held, so that the run can go on with it: the answer is then "held".
+        held, so that the run can continue with it: the result is then "held".
         """
         seen, lost, next_look = past, set[str](), 0.0
         while True:
@@ -113,7 +113,7 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
 
     kit = admin_kit(kit)
     about = read_json(kit / "startup" / "fed_admin.json")["admin"]
-    logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # what it cannot reach is told here in one line
+    logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # failures are reported below in one line
     where = f"the coordinator at {about['host']}:{about['port']}"
     if not is_open(about["host"], about["port"]):
         raise RunError(f"{where}: not running; start it: cosilo coordinator start KIT")
@@ -129,7 +129,7 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
     except (NoConnection, InternalError) as error:
         raise RunError(f"{where}: the connection broke ({error})") from None
     finally:
-        with suppress(Exception):  # there may be nobody left to say good-bye to
+        with suppress(Exception):  # the coordinator may be gone already
             flare.close()
 
 

@@ -40,7 +40,7 @@ class SimulatedCoordination:
 
     @collab.main
     def coordinate(self) -> None:
-        """Follow the method; what became of it is in the run directory."""
+        """Follow the method; the outcome is in the run directory."""
         folder = Path(self.run_folder)
         federation, carrier = _federation(folder), FlareCarrier({site.name: site for site in collab.clients})
         try:
@@ -73,7 +73,7 @@ def _federation(folder: Path) -> Federation:
 
 
 def simulate(folder: Path, names: list[str]) -> None:
-    """Do what is left of a run, in processes of FLARE's simulator."""
+    """Do the rest of a run, in processes of FLARE's simulator."""
     where = str(folder.resolve())
     job = FedJob(name="run", min_clients=len(names))
     job.set_app_packages(["cosilo"])
@@ -107,4 +107,4 @@ def simulate(folder: Path, names: list[str]) -> None:
     if run.status == "finished":
         return
     stops = [event["text"] for event in run.events() if event["event"] == "stop"]
-    raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended on the way; that is its log")
+    raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended too early; this is its log")

@@ -30,7 +30,7 @@ from cosilo.protocol.participant import NAME, Participant, Procedure
 from cosilo.runs.run import locked
 
 alterations.send_bytes_only()
-#: How long the record of a run may still be in the hands of another job.
+#: How long another job may still hold the record of a run, in seconds.
 _PATIENCE = 300.0
 
 
@@ -46,7 +46,7 @@ class Site:
         self._answers: dict[int, Future[bytes | Failure]] = {}
         self._lock = Lock()
         self._held = ExitStack()
-        #: Whether it is ready, or cannot be.
+        #: Set when it is ready, or has failed to get ready.
         self._opened = Event()
         self._boundary: Boundary | None = None
         #: What leaves the silo if it cannot take part: not why.
@@ -54,15 +54,15 @@ class Site:
 
     @collab.init
     def open(self) -> None:
-        """Begin to get ready; the first step waits for that."""
+        """Start to get ready in the background; the first step waits for that."""
         self._steps.submit(self._open, str(collab.site_name), Path(collab.workspace.get_root_dir()))
 
     def _open(self, name: str, kit: Path) -> None:
-        """Get ready; if that fails, the coordinator is told so when it asks, and the owner why."""
+        """Get ready; if that fails, the coordinator learns so when it asks, and the owner is told why."""
         self._folder = kit / "runs" / self.run
         try:
             self._folder = self.folder(name, kit)
-            # The job that a lost coordinator left behind may still be at a step here.
+            # The job that a lost coordinator left behind may still be busy with a step here.
             self._held.enter_context(locked(self._folder, patience=_PATIENCE))
             silo, method = self.silo(name, kit)
             silo.preload()
@@ -73,7 +73,7 @@ class Site:
             self._opened.set()
 
     def _give_up(self, name: str, what: str, error: Exception) -> Failure:
-        """Do no step any more: the coordinator is told that it is so, and the owner why."""
+        """Do no more steps: the coordinator is told so, and the owner is told why."""
         self._boundary = None
         self._problem = Failure(FailureKind.ERROR, f"silo {name!r}: {what}; its own log says why")
         text = str(error) if isinstance(error, CosiloError) else "".join(traceback.format_exception(error))
@@ -103,7 +103,7 @@ class Site:
             return _REFUSED
         with self._lock:
             if number not in self._answers:
-                for late in self._answers.values():  # the coordinator waits for it no more
+                for late in self._answers.values():  # the coordinator no longer waits for it
                     late.cancel()
                 self._answers = {number: self._steps.submit(self._answered, number, step, body)}
         return self._soon(number)
@@ -135,12 +135,12 @@ class Site:
         name = self._boundary.silo.name
         try:
             return self._boundary.answer(Ask(number, step, body))
-        except Exception as error:  # such as a full disk; FLARE would send the whole story
-            return self._give_up(name, "cannot go on", error)
+        except Exception as error:  # such as a full disk; FLARE would send the whole traceback
+            return self._give_up(name, "cannot continue", error)
 
     @collab.final
     def close(self) -> None:
-        """Let go of the silo; a step that is under way is given up with this process."""
+        """Close the silo; a step that is still running ends with this process."""
         if self._boundary is not None:
             self._boundary.close()
         self._held.close()

@@ -12,8 +12,8 @@ class LocalEngine:
     Parameters
     ----------
     workers : int, default 0
-        The number of processes that share the silos; 0: this one does it all. Results are the same for any
-        number.
+        The number of processes that share the silos; 0: this process does everything. Results are
+        the same for any number.
 
     Examples
     --------
@@ -30,13 +30,13 @@ class LocalEngine:
         return f"LocalEngine(workers={self.workers})"
 
     def ready(self, from_recipe: bool) -> None:
-        """It always is."""
+        """Nothing to check: it can always run."""
 
     def about(self) -> dict[str, str | int]:
         """How many workers there are."""
         return {"workers": self.workers}
 
     def execute(self, planned: PlannedRun) -> None:
-        """Do what is left of a run, here."""
+        """Do the rest of a run on this machine."""
         carrier = Workers(planned.silos, self.workers) if self.workers else InProcess(planned.silos)
         coordinate_run(planned, carrier)

@@ -38,7 +38,7 @@ class InProcess:
 
     def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
         """Cap this process at one thread, and open the silos."""
-        if self._within is None:  # else whoever carries the institution's asks has seen to it
+        if self._within is None:  # else the carrier of the institution's asks has already done it
             self._threads = OneThread()
         self._boundaries = {
             silo.name: open_boundary(silo, procedure, seed, folder / silo.name, self._within)
@@ -46,7 +46,7 @@ class InProcess:
         }
 
     def close(self) -> None:
-        """Let go of the silos; they then hold what their records say."""
+        """Close the silos; they then hold what their records say."""
         for boundary in self._boundaries.values():
             boundary.close()
         self._boundaries = {}

@@ -1,4 +1,4 @@
-"""How a process that does the steps of silos keeps memory that it will want again."""
+"""Keeping freed memory in a process that does the steps of silos, because it will be needed again."""
 
 import ctypes
 import sys

@@ -1,4 +1,4 @@
-"""One thread per silo step: results do not depend on the machine's cores, and workers do not fight."""
+"""One thread per silo step: results do not depend on the number of cores, and workers do not compete."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ class OneThread:
         os.environ.update(dict.fromkeys(_VARIABLES, "1"))
 
     def release(self) -> None:
-        """Give the threads back."""
+        """Allow the former number of threads again."""
         self._limits.restore_original_limits()
         if self._torch_threads is not None:
             sys.modules["torch"].set_num_threads(self._torch_threads)

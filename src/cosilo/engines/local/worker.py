@@ -55,7 +55,7 @@ class Worker:
                 self.connection.send_bytes(ask.body)
 
     def receive(self, name: str) -> bytes | Failure:
-        """The answer; if the process died instead, it is started again and the silo counts as lost."""
+        """The answer; if the process died instead, it is restarted and the silo counts as lost."""
         try:
             head = json.loads(self.connection.recv_bytes())
             if head["ok"] and "file" in head:
@@ -73,7 +73,7 @@ class Worker:
         return Failure(FailureKind(head["kind"]), head["text"])
 
     def restart(self) -> str:
-        """Kill the process and start it anew; its silos go on from their records. Says how it had ended."""
+        """Kill and restart the process; its silos continue from their records. Returns how it had ended."""
         self._process.join(timeout=0.2)
         code = self._process.exitcode
         self.stop()
@@ -81,7 +81,7 @@ class Worker:
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
     def stop(self) -> None:
-        """End the process, whatever it does: all that it completed is on disk."""
+        """End the process, whatever it is doing: everything that it completed is on disk."""
         self.connection.close()
         self._process.kill()
         self._process.join()

@@ -73,7 +73,7 @@ class Workers:
                 else:
                     continue
                 del busy[worker]
-                occupy(worker)  # before the answer is dealt with: the worker need not wait for that
+                occupy(worker)  # before the answer is handled, so that the worker does not wait for that
                 yield Answer(name, content, seconds)
 
 
