@@ -10,14 +10,17 @@ from cosilo.cli.printing import new_table, say, show
 
 
 def methods() -> None:
-    """List the methods: what a silo has to share, and their parameters."""
+    """List the methods: what a silo has to share and to be, and their parameters."""
     from cosilo.methods import METHODS
 
-    table = new_table("method", "a silo has to share", "parameters (default)")
+    table = new_table("method", "a silo has to share", "takes", "parameters (default)")
     for name, kind in METHODS.items():
-        needs = [f"{need} ({why})" for need, why in kind().needs().items()]
+        method = kind()
+        needs = [f"{need} ({why})" for need, why in method.needs().items()]
+        takes = ["networks" if kind.needs_network else "any learner"]
+        takes += [] if method.unmerged() else ["institutions"]
         fields = [f"{key} = {field.default!r}" for key, field in kind.model_fields.items()]
-        table.add_row(name, "\n".join(needs) or "nothing", "\n".join(fields) or "none")
+        table.add_row(name, "\n".join(needs) or "nothing", "\n".join(takes), "\n".join(fields) or "none")
     show(table)
 
 

@@ -113,6 +113,10 @@ class FML(Rounds):
         """The same in every round."""
         return self.epochs
 
+    def opening(self, silos: Silos) -> Message:
+        """A silo whose body alone is shared need not know which classes others have."""
+        return super().opening(silos) if self.share == "whole" else {}
+
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The plain mean of the memes: how much data a silo has is not said."""
 
@@ -131,12 +135,12 @@ class FML(Rounds):
         self._split(trial, trial.network.another(self.meme).weights())
 
     @step()
-    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
+    def begin(self, silo: Silo, vocabulary: list[str] | None = None) -> None:
         """A new personalised network."""
-        if self.share == "whole":
-            silo.network.widen(vocabulary)
-        else:
+        if vocabulary is None:
             silo.network.restart()
+        else:
+            silo.network.widen(vocabulary)
 
     @step(
         weights=Shared(

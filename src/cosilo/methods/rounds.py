@@ -82,10 +82,14 @@ class Rounds(Method):
         if self.local:
             alone = silos.ask("alone")  # the denominator of every comparison
             silos.evaluate(LOCAL, to=alone)
-        silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+        silos.ask("begin", self.opening(silos))
         name = silos.names[0]
         initial = silos.ask("initial", to=[name], quorum=1.0)
         return {"round": 0, "weights": initial[name].group("weights")}
+
+    def opening(self, silos: Silos) -> Message:
+        """What silos have to know to build the network: the classes of all."""
+        return {"vocabulary": list(silos.vocabulary.classes)}
 
     def train_all(self, silos: Silos, state: State) -> Replies:
         """Let the silos of this round train; all get the same message."""
