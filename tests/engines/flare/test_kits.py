@@ -87,7 +87,7 @@ def test_another_federation_does_not(kits, values, problem):
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"members": ["Server"]}, "members.0: got 'Server'; wants another name; a part of the coordinator has"),
+        ({"members": ["Server"]}, "members.0: got 'Server'; wants another name; a part of the coordinator"),
         ({"members": ["a.b"]}, "members.0: got 'a.b'; wants at most 64 letters, digits, '_' and '-'"),
         ({"members": ["a", "A"]}, "members: a, A; wants each name once"),
         ({"members": []}, "members: "),
