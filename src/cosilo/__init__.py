@@ -6,7 +6,7 @@ that needs none of them does not wait for them.
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from cosilo.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from cosilo.coordination.coordinator import Silos

@@ -1,5 +1,8 @@
 """A run as its owner uses it."""
 
+import html
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Federation, Local, Run, RunError, Silo
+from cosilo.report.facts import gather
+from cosilo.report.phrases import verdict
 
 
 @pytest.fixture
@@ -47,6 +52,32 @@ def test_a_run_that_is_not_finished_has_no_frame(run):
     run.set_status("stopped")
     with pytest.raises(RunError, match="the run is stopped, not finished"):
         run.to_frame()
+
+
+def test_the_report_is_written_and_found(run):
+    path = Run(run.folder).report()
+    assert path == run.folder / "report.html"
+    assert "bayes" in path.read_text()
+    run.set_status("stopped")
+    with pytest.raises(RunError, match="the run is stopped, not finished"):
+        run.report()
+
+
+def test_a_notebook_shows_a_verdict_and_a_table(run):
+    page = run._repr_html_()
+    assert verdict(gather(run)) in html.unescape(page)
+    heads, cells = re.findall("<th>(.*?)</th>", page), re.findall("<td>(.*?)</td>", page)
+    columns = {head: cells[place :: len(heads)] for place, head in enumerate(heads)}
+    assert columns["silo"] == ["tree", "bayes", "private"]
+    local = run.scores("local")
+    assert columns["local_accuracy"] == [f"{local['tree']:.3f}", f"{local['bayes']:.3f}", "–"]
+
+
+def test_a_notebook_shows_what_is_not_finished_and_names_are_escaped(silos, tmp_path):
+    folder = tmp_path / "<b>run"
+    run = Federation(silos(), method=Local()).run(folder)
+    run.set_status("stopped")
+    assert run._repr_html_() == f"<p>&lt;Run {html.escape(str(folder))}: local, stopped&gt;</p>"
 
 
 def test_silos_are_there_when_the_run_was_made_here(run):

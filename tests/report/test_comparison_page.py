@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from cosilo.cli.results import comparison_table
-from cosilo.comparison.compare import Comparison, FailedRun
 from cosilo.comparison.plan import Plan
 from cosilo.config.build import Source
 from cosilo.config.reproduces import Reproduces
@@ -24,6 +23,8 @@ from cosilo.report.mean_over_time import mean_over_time
 from cosilo.report.summary import summarise
 from cosilo.report.time_to_accuracy import TimeToAccuracy, time_to_accuracy
 from cosilo.reproduce.measures import measure
+from cosilo.runs.comparison import FailedRun
+from cosilo.simulated_time.clock import Clock, Link
 
 VALUES = {
     "simulation": {
@@ -69,7 +70,7 @@ def comparison(make, tmp_path):
         seeds = tuple(range(first, first + count))
         (tmp_path / "c").mkdir(exist_ok=True)
         plan = Plan(Source("digits.toml", Path()), values, tuple(methods), seeds)
-        return Comparison(tmp_path / "c", plan, runs, failures)
+        return plan.comparison(tmp_path / "c", runs, failures)
 
     return build
 
@@ -382,8 +383,7 @@ def test_labelling_is_a_column_where_there_is_some(comparison, reader_of):
 
 def with_clock(made):
     """The comparison with a clock in its recipe: 100 bytes a second, shared by two silos."""
-    values = {**made.plan.values, "clock": {"up": {"rate": 100.0}}}
-    return replace(made, plan=replace(made.plan, values=values))
+    return replace(made, clock=Clock(up=Link(rate=100.0)))
 
 
 def test_simulated_time_by_hand(comparison, reader_of):
@@ -456,11 +456,11 @@ def test_how_soon_an_accuracy_is_reached_that_the_recipe_names(comparison, reade
         compare={"fedavg": {"rounds": 2}},
         fedavg=[rounds_of((0.5, 0.8), (1, 1)), rounds_of((0.5, 0.6), (1, 1))],
     )
-    values = {**made.plan.values, "reach": 0.7}
-    goal = time_to_accuracy(summarise(replace(made, plan=replace(made.plan, values=values))))
+    made = replace(made, reach=0.7)
+    goal = time_to_accuracy(summarise(made))
     assert (goal.accuracy, goal.given) == (0.7, True)
     assert goal.of("fedavg") == TimeToAccuracy(Average(2.0, None), None, 1)  # one of two seeds, and no clock
-    text = reader_of(render(replace(made, plan=replace(made.plan, values=values)))).cells
+    text = reader_of(render(made)).cells
     assert "fedavg 2.0 1 of 2" in text
     # A run that is not judged by a global model is held to the mean over its silos.
     goal = time_to_accuracy(summarise(comparison(fedavg=[result((0.2, 0.4), (0.6, 0.8))])))

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-import cosilo
 from cosilo.cli import checking, labels, looking, organisations, reproduce, running
 from cosilo.cli.printing import say, tell
 from cosilo.errors import CosiloError
+from cosilo.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 coordinator = typer.Typer(no_args_is_help=True, help="The coordinator's side.")
@@ -44,7 +44,7 @@ coordinator.command()(organisations.start)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        say(f"cosilo {cosilo.__version__}")
+        say(f"cosilo {__version__}")
         raise typer.Exit
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from cosilo.cli.printing import new_table, say, show
-from cosilo.comparison.compare import Comparison
 from cosilo.report import write_comparison, write_report
 from cosilo.report.averages import Average
 from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.summary import Row, Summary, summarise
 from cosilo.report.time_to_accuracy import time_to_accuracy
+from cosilo.runs.comparison import Comparison
 from cosilo.runs.run import Run
 
 if TYPE_CHECKING:

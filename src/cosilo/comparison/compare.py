@@ -10,44 +10,18 @@ are only opened. A run that fails does not keep the others from running.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cosilo.comparison.plan import (
-    MethodAndSeed,
-    Plan,
-    has_plan,
-    make_plan,
-    merge_plans,
-    read_plan,
-    write_plan,
-)
+from cosilo.comparison.plan import Plan, has_plan, make_plan, merge_plans, read_plan, write_plan
 from cosilo.config import build
 from cosilo.config.build import Source
 from cosilo.config.settings import validate
 from cosilo.errors import ConfigError, CosiloError, RunError
+from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.durable_files import read_json
 from cosilo.runs.run import Run, begin, locked, new_folder_name
 from cosilo.text import listing
-
-
-@dataclass(frozen=True)
-class FailedRun:
-    """A run without a result: `text` is safe to pass on, `story` is for the owner of the comparison."""
-
-    text: str
-    story: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Runs of several methods on the same seeds; each one is in `runs` or in `failures`."""
-
-    folder: Path
-    plan: Plan
-    runs: Mapping[MethodAndSeed, Run]
-    failures: Mapping[MethodAndSeed, FailedRun]
 
 
 def compare(
@@ -114,7 +88,7 @@ def read_comparison(folder: Path) -> Comparison:
         else:
             text = _reason(path) or "it is not finished; `cosilo resume` continues it"
             failures[cell] = FailedRun(text, text)
-    return Comparison(folder, plan, runs, failures)
+    return plan.comparison(folder, runs, failures)
 
 
 # ---------------------------------------------------------------------- before anything is computed
@@ -179,7 +153,7 @@ def _run(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Comparison:
             runs[cell] = Run(path)
         except CosiloError as error:
             failures[cell] = FailedRun(_reason(path) or str(error), str(error))
-    return Comparison(folder, plan, runs, failures)
+    return plan.comparison(folder, runs, failures)
 
 
 def _place(folder: Path, cell: MethodAndSeed) -> Path:

@@ -16,11 +16,11 @@ from cosilo.errors import ConfigError, RunError
 from cosilo.federation.federation import Federation
 from cosilo.methods import METHODS
 from cosilo.methods.base import Method
+from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.durable_files import read_json, write_json
+from cosilo.runs.run import Run
 from cosilo.text import guess, listing
 
-#: A method and a seed.
-MethodAndSeed = tuple[str, int]
 #: Keys that may differ when a comparison continues: methods are compared by their parameters,
 #: the others change how fast a result comes, or is said to come, and not the result.
 _FREE = {"method", "compare", "reach", "reproduces", "workers", "timeout", "runs", "clock"}
@@ -70,6 +70,17 @@ class Plan:
     def members(self, seed: int) -> build.Members:
         """The silos and the pool on a seed."""
         return build.make_members(self.settings.model_copy(update={"seed": seed}), self.source)
+
+    def comparison(
+        self, folder: Path, runs: Mapping[MethodAndSeed, Run], failures: Mapping[MethodAndSeed, FailedRun]
+    ) -> Comparison:
+        """What was compared, with what came of it."""
+        methods = {name: {"use": self.use(name)} if self.use(name) != name else {} for name in self.methods}
+        for name, method in self.make_methods().items():
+            methods[name] |= method.model_dump(mode="json")
+        clock, reach = self.settings.clock, self.settings.reach
+        source = self.source.name
+        return Comparison(folder, source, self.values, methods, self.seeds, clock, reach, runs, failures)
 
     # ------------------------------------------------------------------ methods and parameters
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import cosilo
 from cosilo.coordination.coordinator import other_pool
 from cosilo.coordination.institution import Institution
 from cosilo.coordination.run_loop import Engine, PlannedRun, Stopped, Terms
@@ -30,6 +29,7 @@ from cosilo.silo.silo import Silo
 from cosilo.silo.target_labels import aims
 from cosilo.simulated_time.clock import Clock
 from cosilo.text import listing
+from cosilo.version import __version__
 
 
 class Federation:
@@ -195,7 +195,7 @@ class Federation:
             if isinstance(silo, Institution)
         }
         return {
-            "cosilo": cosilo.__version__,
+            "cosilo": __version__,
             "method": {"use": self.method.name, **self.method.model_dump(mode="json")},
             "seed": self.seed,
             "silos": [silo.name for silo in self.silos],

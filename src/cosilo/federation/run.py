@@ -1,6 +1,7 @@
 """A run as its owner uses it: what its directory tells, and the silos with what they have learnt."""
 
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,29 @@ class Run(directory.Run):
         super().__init__(folder)
         self.silos = silos or {}
         self.institutions = institutions or {}
+
+    def report(self) -> Path:
+        """Write the report of a finished run, one HTML file that opens offline, into its directory.
+
+        Returns
+        -------
+        Path
+            Where it is.
+        """
+        from cosilo.report.run_page import write_report
+
+        return write_report(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict of the report, and a table."""
+        if self.status != "finished":
+            return f"<p>{escape(repr(self))}</p>"
+        from cosilo.report.facts import gather
+        from cosilo.report.phrases import verdict
+
+        shown = self.to_frame().dropna(axis="columns", how="all").reset_index()
+        table = shown.to_html(index=False, escape=True, na_rep="–", float_format="{:.3f}".format)
+        return f"<p>{escape(verdict(gather(self)))}</p>\n{table}"
 
     def to_frame(self) -> "pd.DataFrame":
         """What came of it, one row for each silo.

@@ -6,8 +6,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-import cosilo
-from cosilo.comparison.compare import Comparison
 from cosilo.report import curves, formatting
 from cosilo.report.averages import Average, points
 from cosilo.report.comparison_verdict import notes, verdict
@@ -16,8 +14,10 @@ from cosilo.report.parts import Card
 from cosilo.report.run_page import environment
 from cosilo.report.summary import MeanPoint, Row, Summary, summarise
 from cosilo.report.time_to_accuracy import time_to_accuracy
+from cosilo.runs.comparison import Comparison
 from cosilo.runs.durable_files import write
 from cosilo.text import listing
+from cosilo.version import __version__
 
 #: With more runs than this the table of runs scrolls in a box of its own.
 _LONG = 30
@@ -32,16 +32,16 @@ def write_comparison(comparison: Comparison) -> Path:
 
 def render(comparison: Comparison) -> str:
     """The whole page."""
-    summary, plan = summarise(comparison), comparison.plan
+    summary, own = summarise(comparison), ("method", "compare", "seed")
     rows = summary.rows
-    shared = {key: value for key, value in plan.values.items() if key not in ("method", "compare", "seed")}
+    shared = {key: value for key, value in comparison.values.items() if key not in own}
     return (
         environment()
         .get_template("comparison.html")
         .render(
             folder=comparison.folder.resolve().name,
-            source=plan.source.name,
-            version=cosilo.__version__,
+            source=comparison.source,
+            version=__version__,
             summary=summary,
             verdict=verdict(summary),
             notes=notes(summary),

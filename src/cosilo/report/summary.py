@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cosilo.comparison.compare import Comparison
 from cosilo.protocol.stage import LOCAL, Stage
 from cosilo.report.averages import Average, average
 from cosilo.report.facts import Facts, gather
 from cosilo.report.mean_over_time import MeanAtTime, mean_over_time
+from cosilo.runs.comparison import Comparison
 from cosilo.runs.run import Run
 from cosilo.simulated_time.clock import Clock
 
@@ -191,15 +191,12 @@ class Summary:
 
 def summarise(comparison: Comparison) -> Summary:
     """Read all runs of a comparison."""
-    plan, rows = comparison.plan, []
-    for name, method in plan.make_methods().items():
-        runs = [comparison.runs.get((name, seed)) for seed in plan.seeds]
+    rows = []
+    for name, parameters in comparison.methods.items():
+        runs = [comparison.runs.get((name, seed)) for seed in comparison.seeds]
         failed = {cell[1]: failure.text for cell, failure in comparison.failures.items() if cell[0] == name}
-        parameters = method.model_dump(mode="json")
-        if plan.use(name) != name:
-            parameters = {"use": plan.use(name), **parameters}
-        rows.append(Row(name, parameters, _all_numbers(runs, plan.settings.clock), failed))
-    return Summary(plan.seeds, tuple(rows), baselines(rows), plan.settings.reach)
+        rows.append(Row(name, parameters, _all_numbers(runs, comparison.clock), failed))
+    return Summary(comparison.seeds, tuple(rows), baselines(rows), comparison.reach)
 
 
 def _all_numbers(runs: Sequence[Run | None], clock: Clock | None) -> tuple[Numbers, ...]:

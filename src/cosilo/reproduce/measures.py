@@ -4,14 +4,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from cosilo.comparison.compare import Comparison
 from cosilo.comparison.plan import Plan
 from cosilo.config.reproduces import Measure, Place, Reproduces
+from cosilo.config.settings import Settings, validate
 from cosilo.methods.cofed import Votes
 from cosilo.protocol.stage import FEDERATED, LOCAL
 from cosilo.report.averages import average
 from cosilo.report.summary import Numbers, numbers, summarise
 from cosilo.report.time_to_accuracy import Goal, rounds_to, seconds_to, time_to_accuracy
+from cosilo.runs.comparison import Comparison
 from cosilo.runs.run import Run
 
 #: Measures that say when an accuracy was reached, which all methods of the case have to have reached.
@@ -31,16 +32,16 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
             rows = tuple(row for row in summary.rows if row.name in about.methods)
             goals[place.case] = time_to_accuracy(replace(summary, rows=rows))
         row: list[float | None] = []
-        for seed in case.plan.seeds:
+        for seed in case.seeds:
             run = case.runs.get((place.method, seed))
             if run is None:
                 row.append(None)
             elif place.whom is not None:
-                row.append(_of_some(run, place.measure, members(case.plan, run, place.whom)))
+                row.append(_of_some(run, place.measure, members(case, run, place.whom)))
             else:
                 key = (place.case, place.method, seed)
                 if key not in known:
-                    known[key] = numbers(run, case.plan.settings.clock)
+                    known[key] = numbers(run, case.clock)
                 row.append(_of_all(run, known[key], place.measure, goals.get(place.case)))
         values[path] = row
     return values
@@ -79,24 +80,27 @@ def _of_some(run: Run, what: Measure, silos: list[str]) -> float | None:
     return None if mean is None else mean.mean
 
 
-def members(plan: Plan, run: Run, whom: str) -> list[str]:
+def members(comparison: Comparison, run: Run, whom: str) -> list[str]:
     """The silo of that name, those of that name with a number, or those whose learner is called so."""
-    return _chosen(plan, list(run.about["silos"]), whom)
+    settings = validate(comparison.values, comparison.source)
+    return _chosen(settings, list(run.about["silos"]), whom)
 
 
 def strangers(plan: Plan, names: list[str], about: Reproduces) -> list[str]:
     """One line for each place whose silos or learners are not there."""
     places = [(path, Place.read(path).whom) for path in about.paths]
-    odd = {path: whom for path, whom in places if whom is not None and not _chosen(plan, names, whom)}
+    odd = {
+        path: whom for path, whom in places if whom is not None and not _chosen(plan.settings, names, whom)
+    }
     return [
         f"{plan.source.name}: reproduces: no silo and no learner {who!r} in {at!r}" for at, who in odd.items()
     ]
 
 
-def _chosen(plan: Plan, names: list[str], whom: str) -> list[str]:
+def _chosen(settings: Settings, names: list[str], whom: str) -> list[str]:
     named = [name for name in names if name == whom or re.fullmatch(rf"{re.escape(whom)}-\d+", name)]
-    if named or plan.settings.simulation is None:
+    if named or settings.simulation is None:
         return named
     # Learners are dealt in turn.
-    learners = [one.use.rpartition(".")[2] for one in plan.settings.simulation.learners]
+    learners = [one.use.rpartition(".")[2] for one in settings.simulation.learners]
     return [name for place, name in enumerate(names) if learners[place % len(learners)] == whom]

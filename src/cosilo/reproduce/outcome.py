@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import cosilo
 from cosilo.config.reproduces import Size
 from cosilo.errors import RunError
 from cosilo.runs.durable_files import read_json, write_json
+from cosilo.version import __version__
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def machine() -> str:
 
 def commit() -> str:
     """Of the code that runs, with a + if it was changed since; the version if it is not in a repository."""
-    here = Path(cosilo.__file__).parent
+    here = Path(__file__).parents[1]
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, check=True)
@@ -74,4 +74,4 @@ def commit() -> str:
         changed = git("status", "--porcelain", "--untracked-files=no", "--", str(here))
         return git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
-        return cosilo.__version__
+        return __version__

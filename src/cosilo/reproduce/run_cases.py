@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import cosilo
-from cosilo.comparison.compare import Comparison, check, run_plan
+from cosilo.comparison.compare import check, run_plan
 from cosilo.comparison.plan import Plan
 from cosilo.config.reproduces import Size
 from cosilo.errors import ConfigError, CosiloError, RunError
@@ -14,6 +13,8 @@ from cosilo.report.summary import numbers
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.measures import measure, strangers
 from cosilo.reproduce.outcome import Record, commit, machine, write_record
+from cosilo.runs.comparison import Comparison
+from cosilo.version import __version__
 
 #: The file of a record in the folder of its reproduction.
 RECORD = "record.json"
@@ -54,7 +55,7 @@ def reproduce(
         minutes=round(_seconds(found) / 60, 1),
         machine=machine(),
         commit=commit(),
-        version=cosilo.__version__,
+        version=__version__,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         scale=_scale(found),
     )

@@ -5,7 +5,6 @@ from typing import Any
 
 from nvflare.collab import collab
 
-import cosilo
 from cosilo.config.resolve import known_method
 from cosilo.coordination.run_loop import PlannedRun, coordinate_run
 from cosilo.engines.flare import alterations
@@ -15,6 +14,7 @@ from cosilo.engines.flare.party_files import as_federation
 from cosilo.protocol.events import Event, Happening
 from cosilo.runs.events import EventLog
 from cosilo.runs.run import begin, locked
+from cosilo.version import __version__
 
 alterations.send_bytes_only()
 
@@ -48,7 +48,7 @@ def coordinate_job(folder: Path, federation: dict[str, Any], carrier: FlareCarri
     settings = as_federation(federation, "federation")
     method, terms = known_method(settings.method, "federation"), settings.terms()
     about = {
-        "cosilo": cosilo.__version__,
+        "cosilo": __version__,
         "method": {"use": method.name, **method.model_dump(mode="json")},
         "seed": terms.seed,
         "silos": terms.silos,
