@@ -48,3 +48,11 @@ def test_wrong_settings_are_refused_by_name(wrong):
 def test_recipes_do_not_change():
     with pytest.raises(ValidationError, match="frozen"):
         Training().lr = 1
+
+
+def test_a_misspelt_change_is_an_error():
+    assert Training(lr=0.1).but(epochs=3, patience=None) == Training(lr=0.1, epochs=3)
+    with pytest.raises(ValidationError, match="epoch\\n"):
+        Training().but(epoch=3)
+    with pytest.raises(ValidationError, match="greater than 0"):
+        Training().but(lr=-1)

@@ -88,7 +88,7 @@ class Network:
         self.module = module
         self.training = training or Training()
         self.tokens = tokens
-        self.update = update or self.training.model_copy(update={"batch": 1000, "balanced": True})
+        self.update = update or self.training.but(batch=1000, balanced=True)
         self.weighs_by_itself = self.update.balanced
         self.wants_validation = self.training.patience is not None or self.update.patience is not None
         self.module_: nn.Module | None = None

@@ -56,6 +56,14 @@ class Training(BaseModel):
     balanced: bool = False
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
+    def but(self, **changes: object) -> "Training":
+        """The same with other settings here and there; a misspelt one is an error.
+
+        >>> Training(lr=0.1).but(epochs=3).epochs
+        3
+        """
+        return Training.model_validate({**self.model_dump(), **changes})
+
     def rate(self, epoch: int) -> float:
         """The learning rate of an epoch; the first is epoch 0."""
         match self.schedule:

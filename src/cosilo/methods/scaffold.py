@@ -133,7 +133,7 @@ class SCAFFOLD(FedAvg):
         travelled = Travelled()
         silo.network.set_weights(weights, keep=False)
         lr = silo.network.training.lr * self.rate(round)
-        training = silo.network.training.model_copy(update={"epochs": epochs or self.epochs, "lr": lr})
+        training = silo.network.training.but(epochs=epochs or self.epochs, lr=lr)
         correction = shifted(shift) if shift else None
         silo.network.train(
             epochs=training.epochs, lr=lr, correction=correction, after_step=travelled, keep=False

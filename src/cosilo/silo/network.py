@@ -193,7 +193,7 @@ class NetworkView:
         after = network.train(
             *on,
             seed=self._silo.seed,
-            training=network.training.model_copy(update={"patience": patience, **change}),
+            training=network.training.but(patience=patience, **change),
             validation=held,
             loss=loss or cross_entropy,
             correction=correction,

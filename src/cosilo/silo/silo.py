@@ -136,9 +136,7 @@ class Silo(Holdings):
         self.changed = True
         self.network.narrow()
         learner: Any = self.learner
-        options = (
-            {} if epochs is None else {"training": learner.training.model_copy(update={"epochs": epochs})}
-        )
+        options = {} if epochs is None else {"training": learner.training.but(epochs=epochs)}
         learner.fit(
             X,
             y,
