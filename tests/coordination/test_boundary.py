@@ -117,7 +117,7 @@ def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):
         "kind": "labels",
         "form": "int8[300]",
         "bytes": 300,
-        "about": "its model's class for each pool instance, or an abstention",
+        "about": CoFED().steps()["label"].fields["votes"].about,
     }
     # What the coordinator's journal holds is what the log says, byte for byte.
     for entry in log:

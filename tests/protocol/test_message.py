@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cosilo.errors import BadMessage
-from cosilo.protocol.message import Expected, Shared, check, decode, encode
+from cosilo.protocol.message import KINDS, Expected, Fields, Shared, State, check, decode, describe, encode
 
 arrays = hnp.arrays(
     dtype=st.sampled_from([np.int8, np.int32, np.int64, np.float32, np.float64, np.uint8, np.bool_]),
@@ -137,3 +137,70 @@ def test_only_declared_fields_and_all_of_them():
         check({"accuracy": 0.5, "secret": 1}, {"accuracy": Shared("metrics")})
     with pytest.raises(BadMessage, match="'accuracy' is missing"):
         check({}, {"accuracy": Shared("metrics")})
+
+
+# ---------------------------------------------------------------------- reading by type
+
+WHOLE = {
+    "votes": np.array([1, -1]),
+    "weights": {"w": np.ones(2)},
+    "size": 3,
+    "loss": 0.5,
+    "sure": True,
+    "stage": "local",
+    "classes": ["a", "b"],
+}
+
+
+@pytest.mark.parametrize(
+    ("read", "good", "wants"),
+    [
+        (Fields.array, {"votes"}, "an array"),
+        (Fields.group, {"weights"}, "named arrays"),
+        (Fields.number, {"size", "loss"}, "a number"),
+        (Fields.integer, {"size"}, "a whole number"),
+        (Fields.flag, {"sure"}, "true or false"),
+        (Fields.text, {"stage"}, "a text"),
+        (Fields.names, {"classes"}, "a list of names"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_field_is_read_by_its_type_or_named(read, good, wants):
+    fields = Fields(decode(encode(WHOLE)))
+    for name in WHOLE:
+        if name in good:
+            np.testing.assert_equal(read(fields, name), WHOLE[name])
+        else:
+            with pytest.raises(BadMessage, match=rf"^field '{name}' is a \w+; wants {wants}$"):
+                read(fields, name)
+    with pytest.raises(BadMessage, match=r"^field 'other' is missing$"):
+        read(fields, "other")
+
+
+def test_a_state_is_its_own_copy():
+    before = {"round": 1}
+    state = State(before)
+    state["round"] += 1
+    del state["round"]
+    assert (before, dict(state)) == ({"round": 1}, {})
+
+
+def test_a_description_has_kind_form_bytes_and_meaning():
+    fields = {"votes": Shared("labels", "who wins"), "size": Shared("size"), "weights": Shared("weights")}
+    message = {
+        "votes": np.zeros(3, np.int8),
+        "size": 12,
+        "weights": {"a": np.zeros(2), "b": np.zeros((2, 2))},
+    }
+    found = describe(message, fields)
+    assert found["votes"] == {"kind": "labels", "form": "int8[3]", "bytes": 3, "about": "who wins"}
+    assert found["size"] == {"kind": "size", "form": "int", "bytes": 2, "about": KINDS["size"]}
+    assert (found["weights"]["form"], found["weights"]["bytes"]) == ("2 arrays, 6 numbers", 48)
+
+
+def test_an_optional_field_may_be_left_out_but_is_checked_if_it_is_there():
+    fields = {"accuracy": Shared("metrics", optional=True)}
+    check({}, fields)
+    check({"accuracy": 0.5}, fields)
+    with pytest.raises(BadMessage, match="field 'accuracy': got 'high'; wants one finite number"):
+        check({"accuracy": "high"}, fields)
