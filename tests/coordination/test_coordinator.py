@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from cosilo.coordination.coordinator import NotMet, Silos, TooFew
+from cosilo.coordination.coordinator import Silos, SilosDoNotFit, TooFew
 from cosilo.errors import BadMessage
 from cosilo.methods import Method, step
 from cosilo.protocol.carrier import Answer, Failure, FailureKind
@@ -175,5 +175,5 @@ def test_silos_and_a_method_that_do_not_go_together_do_not_meet(tmp_path):
         needs_pool: ClassVar[bool] = True
 
     asked = Silos(["a"], Careful(), Said(), Journal(tmp_path / "journal"))
-    with pytest.raises(NotMet, match="silo 'a': its pool has fingerprint none, the federation's 4de1"):
+    with pytest.raises(SilosDoNotFit, match="silo 'a': its pool has fingerprint none, the federation's 4de1"):
         asked.meet(pool="4de1")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosilo.errors import BadMessage, ConfigError
-from cosilo.protocol.participant import Participant, different_names, quorum_in_range, refusals
+from cosilo.protocol.participant import Participant, check_names_differ, check_quorum, refusals
 from cosilo.protocol.stage import LOCAL, Measure, Score
 
 
@@ -67,9 +67,9 @@ def test_a_refusal_names_what_is_not_shared_and_why_it_is_needed():
 
 def test_names_that_a_disk_may_not_tell_apart_and_quorums_out_of_range():
     with pytest.raises(ConfigError, match="2 silos are called 'a'; give each a name of its own"):
-        different_names([Nobody("a", []), Nobody("A", [])], "silos")
+        check_names_differ([Nobody("a", []), Nobody("A", [])], "silos")
     for quorum in (-0.1, 1.1):
         with pytest.raises(ConfigError, match="wants a fraction between 0 and 1"):
-            quorum_in_range(quorum)
-    quorum_in_range(0)
-    quorum_in_range(1)
+            check_quorum(quorum)
+    check_quorum(0)
+    check_quorum(1)
