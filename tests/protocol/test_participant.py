@@ -66,7 +66,7 @@ def test_a_refusal_names_what_is_not_shared_and_why_it_is_needed():
 
 
 def test_names_that_a_disk_may_not_tell_apart_and_quorums_out_of_range():
-    with pytest.raises(ConfigError, match="2 silos are called 'a'; give each a name of its own"):
+    with pytest.raises(ConfigError, match="2 silos are called 'a'; give each its own name"):
         check_names_differ([Nobody("a", []), Nobody("A", [])], "silos")
     for quorum in (-0.1, 1.1):
         with pytest.raises(ConfigError, match="wants a fraction between 0 and 1"):
