@@ -30,7 +30,7 @@ from cosilo.engines.flare.party_files import FederationSettings, as_federation, 
 from cosilo.engines.flare.runs import submit
 from cosilo.engines.flare.session import until_reachable
 from cosilo.engines.local.engine import LocalEngine
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 
 ROUNDS = 8
 #: 64 pixels, 1,540 hidden units twice, ten classes: 10 MB.
@@ -83,7 +83,7 @@ def deployed(settings: FederationSettings, folder: Path) -> Iterator[Path]:
             processes.stop(kits[name])
 
 
-def local(settings: FederationSettings, folder: Path) -> tuple[Run, float]:
+def local(settings: FederationSettings, folder: Path) -> tuple[RunDirectory, float]:
     """The same on the local engine, and when its first ask went out."""
     started = time.time()
     from cosilo import Federation
@@ -95,18 +95,20 @@ def local(settings: FederationSettings, folder: Path) -> tuple[Run, float]:
     return run, run.events()[1]["at"] - started
 
 
-def seconds(run: Run, step: str) -> float:
+def seconds(run: RunDirectory, step: str) -> float:
     return float(statistics.median(ask["seconds"] for ask in run.asks() if ask["step"] == step))
 
 
-def span(run: Run) -> float:
+def span(run: RunDirectory) -> float:
     """From the first ask to the end."""
     events = run.events()
     first = next(event["at"] for event in events if event["event"] == "ask")
     return float(events[-1]["at"] - first)
 
 
-def compared(method: dict[str, Any], learners: list[str], shares: str) -> dict[str, tuple[Run, float]]:
+def compared(
+    method: dict[str, Any], learners: list[str], shares: str
+) -> dict[str, tuple[RunDirectory, float]]:
     """A run on both engines, with what each took to start."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

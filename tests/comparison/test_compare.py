@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from cosilo import Run
 from cosilo.comparison.compare import compare, read_comparison
 from cosilo.comparison.plan import make_plan, merge_plans, read_plan
 from cosilo.config.build import Source
 from cosilo.errors import ConfigError, RunError
-from cosilo.runs.run import Run
 
 VALUES = {
     "seed": 5,

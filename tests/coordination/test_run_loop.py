@@ -2,10 +2,11 @@
 
 import pytest
 
+from cosilo import Run
 from cosilo.coordination.run_loop import PlannedRun, Stopped, Terms, coordinate_run
 from cosilo.engines.local.in_process import InProcess
 from cosilo.methods import Local
-from cosilo.runs.run import Run, begin
+from cosilo.runs.run import begin
 
 
 def conducted(silos, folder, vocabulary):

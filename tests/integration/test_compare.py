@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
+from cosilo import Run
 from cosilo.comparison.compare import read_comparison
 from cosilo.config import build, settings
 from cosilo.federation.federation import Federation
 from cosilo.report.summary import Summary, summarise
-from cosilo.runs.run import Run
 
 COSILO = str(Path(sys.executable).with_name("cosilo"))
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cosilo import Run
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
-from cosilo.runs.run import Run
 
 Maker = Callable[..., Run]
 

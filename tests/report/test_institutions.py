@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from cosilo import Run
 from cosilo.protocol.stage import FEDERATED, Stage
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
-from cosilo.runs.run import Run
 
 
 def at_once(run: Run, **about) -> Run:

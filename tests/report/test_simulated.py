@@ -8,13 +8,12 @@ from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from cosilo import Federation, Silo
+from cosilo import Federation, Run, Silo
 from cosilo.config.settings import validate
 from cosilo.errors import ConfigError
 from cosilo.methods.cofed import CoFED
 from cosilo.methods.local import Local
 from cosilo.report import write_report
-from cosilo.runs.run import Run
 from cosilo.silo.target import Target
 from cosilo.simulated_time.clock import Clock, Link
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from cosilo import Run
 from cosilo.errors import RunError
 from cosilo.protocol.stage import FEDERATED, LOCAL
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
-from cosilo.runs.run import Run
 from cosilo.simulated_time.clock import Clock, Link
 
 #: 100 bytes per second, shared by the three silos; computing as measured.

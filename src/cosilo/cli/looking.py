@@ -47,7 +47,9 @@ def report(folder: RunFolder) -> None:
     from cosilo.comparison.compare import read_comparison
     from cosilo.comparison.plan import has_plan
     from cosilo.report import write_comparison, write_report
-    from cosilo.runs.run import Run
+    from cosilo.runs.run import RunDirectory
 
-    path = write_comparison(read_comparison(folder)) if has_plan(folder) else write_report(Run(folder))
+    path = (
+        write_comparison(read_comparison(folder)) if has_plan(folder) else write_report(RunDirectory(folder))
+    )
     say(f"report: {path}")

@@ -17,7 +17,7 @@ from cosilo.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from cosilo.engines.flare.processes import Process
-    from cosilo.runs.run import Run
+    from cosilo.runs.run import RunDirectory
 
 FederationFile = Annotated[Path, typer.Argument(metavar="FEDERATION.toml", help="The coordinator's file.")]
 Kit = Annotated[Path, typer.Argument(metavar="KIT", help="A start-up kit.")]
@@ -196,7 +196,7 @@ def up(
         show_run(runs.submit(settings, kits / COORDINATOR, tell))
 
 
-def _status(run: "Run") -> str:
+def _status(run: "RunDirectory") -> str:
     """The status of a run; one that says it is running, and nobody is at work on it, was interrupted."""
     from cosilo.runs.run import locked
 

@@ -12,13 +12,13 @@ from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.summary import Row, Summary, summarise
 from cosilo.report.time_to_accuracy import time_to_accuracy
 from cosilo.runs.comparison import Comparison
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def show_run(run: Run) -> None:
+def show_run(run: RunDirectory) -> None:
     """The table of a finished run, and where its report is."""
     show(run_table(run))
     for failure in run.result["failures"]:
@@ -31,7 +31,7 @@ def show_run(run: Run) -> None:
     say(f"report: {write_report(run)}")
 
 
-def run_table(run: Run) -> "Table":
+def run_table(run: RunDirectory) -> "Table":
     """One row for each silo."""
     local, federated, relative = run.scores("local"), run.scores("federated"), run.relative_accuracy()
     tasks = run.result["tasks"]

@@ -95,7 +95,7 @@ def resume(folder: RunFolder) -> None:
     from cosilo.comparison.plan import has_plan, read_plan
     from cosilo.config.source import read_recipe
     from cosilo.engines.flare import runs as between
-    from cosilo.runs.run import Run
+    from cosilo.runs.run import RunDirectory
 
     if has_plan(folder):
         _compare(read_plan(folder), folder)
@@ -103,7 +103,7 @@ def resume(folder: RunFolder) -> None:
     if between.is_between_organisations(folder):
         show_run(between.resume(folder, tell))
         return
-    stopped = Run(folder)
+    stopped = RunDirectory(folder)
     values, source = read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
     if stopped.status == "finished":
         say("the run is finished already")
@@ -113,7 +113,7 @@ def resume(folder: RunFolder) -> None:
 def _run(values: dict[str, Any], source: "Source", folder: Path | None, engine: Engine = "local") -> None:
     from cosilo.cli.results import show_run
     from cosilo.config import build, settings
-    from cosilo.runs.run import Run, new_folder_name
+    from cosilo.runs.run import RunDirectory, new_folder_name
 
     federation = build.federation(values, source, engine=engine)
     if folder is None:
@@ -125,7 +125,7 @@ def _run(values: dict[str, Any], source: "Source", folder: Path | None, engine: 
         tell(f"\nstopped; completed steps are kept: cosilo resume {folder}")
         raise typer.Exit(130) from None
     except RunError as error:
-        if (folder / "run.json").exists() and Run(folder).status == "stopped":
+        if (folder / "run.json").exists() and RunDirectory(folder).status == "stopped":
             raise RunError(f"{error}\ncompleted steps are kept: cosilo resume {folder}") from error
         raise
     show_run(finished)

@@ -20,7 +20,7 @@ from cosilo.config.settings import validate
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.durable_files import read_json
-from cosilo.runs.run import Run, begin, locked, new_folder_name
+from cosilo.runs.run import RunDirectory, begin, locked, new_folder_name
 from cosilo.text import listing
 
 
@@ -84,7 +84,7 @@ def read_comparison(folder: Path) -> Comparison:
     for cell in plan.cells:
         path = _place(folder, cell)
         if _finished(path):
-            runs[cell] = Run(path)
+            runs[cell] = RunDirectory(path)
         else:
             text = _reason(path) or "it is not finished; `cosilo resume` continues it"
             failures[cell] = FailedRun(text, text)
@@ -150,7 +150,7 @@ def _run(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Comparison:
                 if seed not in members:
                     members = {seed: plan.members(seed)}  # the data of one seed at a time
                 plan.federation(cell, members[seed]).run(path)
-            runs[cell] = Run(path)
+            runs[cell] = RunDirectory(path)
         except CosiloError as error:
             failures[cell] = FailedRun(_reason(path) or str(error), str(error))
     return plan.comparison(folder, runs, failures)
@@ -161,12 +161,12 @@ def _place(folder: Path, cell: MethodAndSeed) -> Path:
 
 
 def _finished(path: Path) -> bool:
-    return (path / "run.json").exists() and Run(path).status == "finished"
+    return (path / "run.json").exists() and RunDirectory(path).status == "finished"
 
 
 def _reason(path: Path) -> str | None:
     """Why a run stopped, from its event log: what silos keep in logs of their own is not in there."""
-    if not (path / "run.json").exists() or Run(path).status not in ("stopped", "refused"):
+    if not (path / "run.json").exists() or RunDirectory(path).status not in ("stopped", "refused"):
         return None
-    texts = [event["text"] for event in Run(path).events() if event["event"] == "stop"]
+    texts = [event["text"] for event in RunDirectory(path).events() if event["event"] == "stop"]
     return str(texts[-1]) if texts else None

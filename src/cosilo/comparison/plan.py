@@ -18,7 +18,7 @@ from cosilo.methods import METHODS
 from cosilo.methods.base import Method
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.durable_files import read_json, write_json
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 from cosilo.text import guess, listing
 
 #: Keys that may differ when a comparison continues: methods are compared by their parameters,
@@ -72,7 +72,10 @@ class Plan:
         return build.make_members(self.settings.model_copy(update={"seed": seed}), self.source)
 
     def comparison(
-        self, folder: Path, runs: Mapping[MethodAndSeed, Run], failures: Mapping[MethodAndSeed, FailedRun]
+        self,
+        folder: Path,
+        runs: Mapping[MethodAndSeed, RunDirectory],
+        failures: Mapping[MethodAndSeed, FailedRun],
     ) -> Comparison:
         """What was compared, with what came of it."""
         methods = {name: {"use": self.use(name)} if self.use(name) != name else {} for name in self.methods}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cosilo.config import build
 from cosilo.coordination.institution import Institution
 from cosilo.errors import RunError
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
 from cosilo.text import guess, listing
@@ -20,7 +20,7 @@ def read_labels(folder: Path, name: str) -> "pd.DataFrame":
 
     A member of an institution is called "INSTITUTION/MEMBER".
     """
-    there = list(Run(folder).result["tasks"])
+    there = list(RunDirectory(folder).result["tasks"])
     if name.partition("/")[0] not in there:
         raise RunError(f"{folder}: there is no silo {name!r}{guess(name, there)}; wants {listing(there)}")
     values, source = build.read_recipe(folder, f"run.silos[{name!r}].target_labels() has its labels there")

@@ -12,7 +12,7 @@ from cosilo.protocol.participant import Participant, Procedure
 from cosilo.runs.durable_files import write_json
 from cosilo.runs.events import EventLog
 from cosilo.runs.journal import Journal
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class PlannedRun:
         Called with every event, besides the run's own event log.
     """
 
-    run: Run
+    run: RunDirectory
     method: Coordinated
     terms: Terms
     silos: Sequence[Participant] = ()

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from cosilo.coordination.institution import Institution
 from cosilo.protocol.stage import FEDERATED, LOCAL
-from cosilo.runs import run as directory
+from cosilo.runs.run import RunDirectory
 from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Run(directory.Run):
+class Run(RunDirectory):
     """One execution of a method, with a directory that holds all of it.
 
     `Federation.run` gives one; `Run(folder)` opens the directory of another one, finished or not.

@@ -19,7 +19,7 @@ from cosilo.report.targets import Targets, targets
 from cosilo.report.timing import Timing, timing
 from cosilo.report.traffic import Traffic, traffic
 from cosilo.runs.durable_files import read_json
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 from cosilo.simulated_time.clock import Clock
 
 #: What `About` has a place of its own for; every other key of run.json is shown as a setting.
@@ -79,7 +79,7 @@ class Facts:
     simulated: Simulated | None
 
 
-def gather(run: Run, clock: Clock | None = None) -> Facts:
+def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
     """Read a finished run; one that is not finished, or not whole, is a RunError.
 
     Simulated time is told by `clock`, or by the run's own one.
@@ -123,7 +123,7 @@ def _members(about: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return {str(name): tuple(map(str, inside)) for name, inside in found.items() if inside}
 
 
-def _about(run: Run) -> About:
+def _about(run: RunDirectory) -> About:
     about = run.about
     parameters = {key: value for key, value in about["method"].items() if key != "use"}
     return About(
@@ -141,7 +141,7 @@ def _about(run: Run) -> About:
     )
 
 
-def _recipe(run: Run) -> Recipe | None:
+def _recipe(run: RunDirectory) -> Recipe | None:
     path = run.folder / "recipe.json"
     if not path.exists():
         return None

@@ -11,7 +11,7 @@ import numpy as np
 
 from cosilo.data.labels import in_order
 from cosilo.protocol.stage import FEDERATED, LOCAL, Score, Stage
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 
 #: A histogram with more bars than this gets wider ones.
 _MOST_BARS = 16
@@ -123,7 +123,7 @@ class Results:
         return {silo.name: number for number, silo in enumerate(self.silos, start=1)}
 
 
-def results(run: Run, result: Mapping[str, Any]) -> Results:
+def results(run: RunDirectory, result: Mapping[str, Any]) -> Results:
     """Put together what result.json holds."""
     names: list[str] = run.about["silos"]
     tasks = {name: tuple(map(str, result["tasks"].get(name, ()))) for name in names}

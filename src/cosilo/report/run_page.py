@@ -18,7 +18,7 @@ from cosilo.report.heat_maps import NAMED
 from cosilo.report.parts import show
 from cosilo.report.results import SiloResult, standard_error
 from cosilo.runs.durable_files import write
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 from cosilo.text import listing
 
 #: A table with more rows than this scrolls in a box of its own; on paper it is whole.
@@ -27,7 +27,7 @@ _LONG = 30
 _MOST_FIELDS = 9
 
 
-def write_report(run: Run) -> Path:
+def write_report(run: RunDirectory) -> Path:
     """Write `report.html` into the run's folder; one file that opens anywhere, offline."""
     path = run.folder / "report.html"
     write(path, render(gather(run)).encode())

@@ -13,7 +13,7 @@ from cosilo.report.averages import Average, average
 from cosilo.report.facts import Facts, gather
 from cosilo.report.mean_over_time import MeanAtTime, mean_over_time
 from cosilo.runs.comparison import Comparison
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 from cosilo.simulated_time.clock import Clock
 
 
@@ -199,11 +199,11 @@ def summarise(comparison: Comparison) -> Summary:
     return Summary(comparison.seeds, tuple(rows), baselines(rows), comparison.reach)
 
 
-def _all_numbers(runs: Sequence[Run | None], clock: Clock | None) -> tuple[Numbers, ...]:
+def _all_numbers(runs: Sequence[RunDirectory | None], clock: Clock | None) -> tuple[Numbers, ...]:
     return tuple(numbers(run, clock) for run in runs if run)
 
 
-def numbers(run: Run, clock: Clock | None = None) -> Numbers:
+def numbers(run: RunDirectory, clock: Clock | None = None) -> Numbers:
     """What one run comes to; all runs of a comparison are on the clock of its recipe."""
     facts = gather(run, clock)
     results, spread = facts.results, facts.results.spread

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class _Message:
 _Key = tuple[str, str, str]
 
 
-def traffic(run: Run, rounds: int) -> Traffic:
+def traffic(run: RunDirectory, rounds: int) -> Traffic:
     """Count messages, fields and bytes."""
     names: list[str] = run.about["silos"]
     models = run.model_bytes()

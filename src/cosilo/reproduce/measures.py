@@ -13,7 +13,7 @@ from cosilo.report.averages import average
 from cosilo.report.summary import Numbers, numbers, summarise
 from cosilo.report.time_to_accuracy import Goal, rounds_to, seconds_to, time_to_accuracy
 from cosilo.runs.comparison import Comparison
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 
 #: Measures that say when an accuracy was reached, which all methods of the case have to have reached.
 _TIMES = ("rounds_to", "seconds_to")
@@ -47,7 +47,7 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
     return values
 
 
-def _of_all(run: Run, told: Numbers, what: Measure, goal: Goal | None) -> float | None:
+def _of_all(run: RunDirectory, told: Numbers, what: Measure, goal: Goal | None) -> float | None:
     if what in _TIMES:
         if goal is None:
             return None
@@ -67,7 +67,7 @@ def _of_all(run: Run, told: Numbers, what: Measure, goal: Goal | None) -> float 
     return read(told)
 
 
-def _of_some(run: Run, what: Measure, silos: list[str]) -> float | None:
+def _of_some(run: RunDirectory, what: Measure, silos: list[str]) -> float | None:
     """Of the mean over some silos."""
     relative = run.relative_accuracy()
     by_silo: dict[str, float] = {
@@ -80,7 +80,7 @@ def _of_some(run: Run, what: Measure, silos: list[str]) -> float | None:
     return None if mean is None else mean.mean
 
 
-def members(comparison: Comparison, run: Run, whom: str) -> list[str]:
+def members(comparison: Comparison, run: RunDirectory, whom: str) -> list[str]:
     """The silo of that name, those of that name with a number, or those whose learner is called so."""
     settings = validate(comparison.values, comparison.source)
     return _chosen(settings, list(run.about["silos"]), whom)

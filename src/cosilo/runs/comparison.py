@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 from cosilo.simulated_time.clock import Clock
 
 #: A method, by the name that it has in the comparison, and a seed.
@@ -34,5 +34,5 @@ class Comparison:
     #: What simulated time is told by, and the accuracy whose time is asked for.
     clock: Clock | None
     reach: float | None
-    runs: Mapping[MethodAndSeed, Run]
+    runs: Mapping[MethodAndSeed, RunDirectory]
     failures: Mapping[MethodAndSeed, FailedRun]

@@ -33,7 +33,7 @@ from cosilo.simulated_time.institution_time import layered
 F = TypeVar("F", bound=Findings)
 
 
-class Run:
+class RunDirectory:
     """A run directory, finished or not."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -156,11 +156,11 @@ class Run:
         }
 
 
-def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] | None) -> Run:
+def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] | None) -> RunDirectory:
     """Open the run directory for these settings: a new one, or that of an unfinished run."""
     path = folder / "run.json"
     if path.exists():
-        run = Run(folder)
+        run = RunDirectory(folder)
         for key, value in settings.items():
             if run.about.get(key) != value:
                 raise RunError(
@@ -183,7 +183,7 @@ def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] |
         write_json(folder / "recipe.json", recipe)
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     write_json(path, {**settings, "created": created, "status": "running"})
-    return Run(folder)
+    return RunDirectory(folder)
 
 
 def new_folder_name(parent: Path, method: str) -> Path:
@@ -195,12 +195,12 @@ def new_folder_name(parent: Path, method: str) -> Path:
     return parent / f"{stem}-{number}"
 
 
-def runs_in(parent: Path) -> list[Run]:
+def runs_in(parent: Path) -> list[RunDirectory]:
     """All runs in a folder, the oldest first; everything else is skipped."""
     found = []
     for path in sorted(parent.glob("*/run.json")):
         try:
-            found.append(Run(path.parent))
+            found.append(RunDirectory(path.parent))
         except RunError:
             continue
     return sorted(found, key=lambda run: str(run.about["created"]))

@@ -12,7 +12,7 @@ from cosilo.engines.flare.processes import server_kit
 from cosilo.engines.flare.session import Session, session
 from cosilo.errors import RunError
 from cosilo.runs.durable_files import read_json, read_lines, write_json
-from cosilo.runs.run import Run, locked, new_folder_name
+from cosilo.runs.run import RunDirectory, locked, new_folder_name
 
 Tell = Callable[[str], None]
 _FILE = "federation.json"
@@ -20,7 +20,7 @@ _FILE = "federation.json"
 _MOMENT = 20.0
 
 
-def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> Run:
+def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> RunDirectory:
     """Start a new run and follow it to its end."""
     server = server_kit(kit)
     check_matches_kit(settings, server)
@@ -35,13 +35,13 @@ def is_between_organisations(folder: Path) -> bool:
     return (folder / _FILE).exists()
 
 
-def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
+def resume(folder: Path, tell: Tell, patience: float = 60.0) -> RunDirectory:
     """Continue a run that stopped; the coordinator has to be running."""
     need_flare()
     known = read_json(folder / _FILE)
     settings = as_federation(known["federation"], str(folder / _FILE))
     if (folder / "run.json").exists():
-        run = Run(folder)
+        run = RunDirectory(folder)
         if run.status == "finished":
             return run
         if run.status == "refused":
@@ -53,7 +53,7 @@ def resume(folder: Path, tell: Tell, patience: float = 60.0) -> Run:
 
 def _run_in_jobs(
     settings: FederationSettings, kit: Path, folder: Path, tell: Tell, patience: float, *, new: bool
-) -> Run:
+) -> RunDirectory:
     try:
         with session(kit) as flare:
             _meet(flare, settings, patience, tell, new=new)
@@ -65,9 +65,9 @@ def _run_in_jobs(
             last = _follow(flare, settings, folder, tell)
     except RunError as error:
         raise RunError(f"{error}\n{_then(folder)}" if folder.exists() else str(error)) from error
-    if not (folder / "run.json").exists() or Run(folder).status in ("running", "stopped", "refused"):
+    if not (folder / "run.json").exists() or RunDirectory(folder).status in ("running", "stopped", "refused"):
         raise RunError(f"{last or 'the job ended before the run did'}\n{_then(folder)}")
-    return Run(folder)
+    return RunDirectory(folder)
 
 
 def _meet(flare: Session, settings: FederationSettings, patience: float, tell: Tell, *, new: bool) -> None:
@@ -118,7 +118,7 @@ def _job_under_way(flare: Session, folder: Path) -> str | None:
 
 
 def _then(folder: Path) -> str:
-    if (folder / "run.json").exists() and Run(folder).status == "refused":
+    if (folder / "run.json").exists() and RunDirectory(folder).status == "refused":
         return f"nothing was computed; the run is in {folder}"
     return f"completed steps are kept: cosilo resume {folder}"
 

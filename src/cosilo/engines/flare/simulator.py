@@ -23,7 +23,7 @@ from cosilo.federation.federation import Federation
 from cosilo.progress import bar
 from cosilo.protocol.participant import Participant, Procedure
 from cosilo.runs.durable_files import read_lines
-from cosilo.runs.run import Run
+from cosilo.runs.run import RunDirectory
 
 _CLASSES = [
     *CLASSES,
@@ -44,7 +44,7 @@ class SimulatedCoordination:
         folder = Path(self.run_folder)
         federation, carrier = _federation(folder), FlareCarrier({site.name: site for site in collab.clients})
         try:
-            coordinate_run(PlannedRun(Run(folder), federation.method, federation.terms()), carrier)
+            coordinate_run(PlannedRun(RunDirectory(folder), federation.method, federation.terms()), carrier)
         except Stopped:
             return  # the run directory says so, and whoever started the simulator reads it there
 
@@ -103,7 +103,7 @@ def simulate(folder: Path, names: list[str]) -> None:
                 advance(events - seen)
                 seen = events
                 time.sleep(0.5)
-    run = Run(folder)
+    run = RunDirectory(folder)
     if run.status == "finished":
         return
     stops = [event["text"] for event in run.events() if event["event"] == "stop"]
