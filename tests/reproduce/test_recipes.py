@@ -92,7 +92,7 @@ def test_a_file_without_the_table_says_what_runs_it(tmp_path):
 @pytest.mark.parametrize(
     ("of", "message"),
     [
-        ("all.cofed", "wants case.method.measure, perhaps with @silo or @learner behind; got 'all.cofed'"),
+        ("all.cofed", "wants case.method.measure, perhaps followed by @silo or @learner; got 'all.cofed'"),
         ("none.cofed.relative", "wants cases all in 'none.cofed.relative'"),
         ("all.fml.relative", "wants methods cofed in 'all.fml.relative'"),
         ("all.cofed.speed", "wants a measure in 'all.cofed.speed': accuracy, local"),

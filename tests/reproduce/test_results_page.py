@@ -10,7 +10,7 @@ import pytest
 from cosilo.config.reproduces import Reproduces
 from cosilo.errors import RunError
 from cosilo.reproduce.library import Reproduction, reproductions
-from cosilo.reproduce.outcome import Record, commit, machine, read_record, write_record
+from cosilo.reproduce.record import ReproductionRecord, commit, machine, read_record, write_record
 from cosilo.reproduce.results_page import write_page
 
 NUMBERS = [
@@ -57,7 +57,7 @@ def record(name="one", size="laptop", **changes):
         "date": "2026-11-16",
         "scale": "10 silos",
     }
-    return Record(**{**facts, **changes})
+    return ReproductionRecord(**{**facts, **changes})
 
 
 @pytest.fixture

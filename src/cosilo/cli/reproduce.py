@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cosilo.reproduce.library import Reproduction
-    from cosilo.reproduce.outcome import Record
+    from cosilo.reproduce.record import ReproductionRecord
 
 Size = Literal["laptop", "paper"]
 
@@ -75,14 +75,14 @@ def reproduce(
 def _reproduce_each(
     chosen: "list[Reproduction]", size: Size, seeds: int, folder: Path, hours: float | None
 ) -> list[str]:
-    from cosilo.reproduce.run_cases import reproduce as run
+    from cosilo.reproduce.run_cases import run_reproduction
 
     failed = []
     try:
         with _at_most(hours) as over:
             for one in chosen:
                 try:
-                    found = run(one, size, seeds, folder, tell)
+                    found = run_reproduction(one, size, seeds, folder, tell)
                 except CosiloError as error:
                     if len(chosen) == 1:
                         raise
@@ -117,7 +117,7 @@ def _at_most(hours: float | None) -> Iterator[threading.Event]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _show_record(one: "Reproduction", record: "Record") -> None:
+def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
     """The paper's numbers, ours, and the verdicts."""
     from cosilo.reproduce.paper_verdict import judge_claim, judge_number
     from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
@@ -149,15 +149,14 @@ def _listed(folder: Path) -> "Table":
     """All reproductions in both sizes, with their last verdicts in a folder."""
     from cosilo.config.reproduces import SIZES
     from cosilo.reproduce.library import reproductions
-    from cosilo.reproduce.outcome import read_record
-    from cosilo.reproduce.run_cases import RECORD, place
+    from cosilo.reproduce.record import RECORD_FILE, folder_of, read_record
     from cosilo.reproduce.sentences import overall
 
     table = new_table("name", "reproduces", "size", "minutes", "last verdict", right=("minutes",))
     for name, one in reproductions().items():
         about = one.about
         for size in SIZES:
-            path = place(folder, name, size) / RECORD
+            path = folder_of(folder, name, size) / RECORD_FILE
             verdict = overall(about, read_record(path).values) if path.exists() else "not run"
             first = size == SIZES[0]
             what = f"{about.paper}, {about.what}: {about.shows}" if first else ""
@@ -167,15 +166,14 @@ def _listed(folder: Path) -> "Table":
 
 def _page(path: Path, folder: Path) -> None:
     from cosilo.reproduce.library import reproductions
-    from cosilo.reproduce.outcome import read_record
+    from cosilo.reproduce.record import RECORD_FILE, read_record
     from cosilo.reproduce.results_page import write_page
-    from cosilo.reproduce.run_cases import RECORD
 
     if path.suffix != ".md":
         raise ConfigError(f"--page {path}: wants a .md file")
     beside = path.with_suffix("")
     beside.mkdir(parents=True, exist_ok=True)
-    for found in sorted(folder.glob(f"*/{RECORD}")):  # the newest records join those that are there
+    for found in sorted(folder.glob(f"*/{RECORD_FILE}")):  # the newest records join those that are there
         shutil.copyfile(found, beside / read_record(found).file)
     missing = write_page(path, reproductions())
     say(f"page: {path}")

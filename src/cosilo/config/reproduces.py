@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Size = Literal["laptop", "paper"]
 SIZES: tuple[Size, ...] = ("laptop", "paper")
-#: What can be read off a run; see `measures`.
+#: What can be read from a run.
 Measure = Literal[
     "accuracy",
     "local",
@@ -26,11 +26,11 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Place(_Strict):
-    """Where a value stands: a case, a method of it, what of its runs, and perhaps of which silos.
+class ValuePath(_Strict):
+    """Which value is meant: a case, one of its methods, a measure of its runs, and perhaps some of the silos.
 
-    >>> Place.read("iid.cofed.relative@GAM")
-    Place(case='iid', method='cofed', measure='relative', whom='GAM')
+    >>> ValuePath.parse("iid.cofed.relative@GAM")
+    ValuePath(case='iid', method='cofed', measure='relative', whom='GAM')
     """
 
     case: str
@@ -39,11 +39,11 @@ class Place(_Strict):
     whom: str | None = None
 
     @classmethod
-    def read(cls, path: str) -> "Place":
-        """From its text."""
+    def parse(cls, path: str) -> "ValuePath":
+        """From the text of a recipe: case.method.measure or case.method.measure@silos."""
         found = _PATH.fullmatch(path)
         if found is None:
-            raise ValueError(f"case.method.measure, perhaps with @silo or @learner behind; got {path!r}")
+            raise ValueError(f"case.method.measure, perhaps followed by @silo or @learner; got {path!r}")
         case, method, measure, whom = found.groups()
         if measure not in get_args(Measure):
             raise ValueError(f"a measure in {path!r}: {', '.join(get_args(Measure))}")
@@ -51,16 +51,16 @@ class Place(_Strict):
 
 
 class Number(_Strict):
-    """A number of the table: where ours stands, and the paper's if its text gives one."""
+    """A number of the table: which of our values it is, and the paper's if its text gives one."""
 
     text: str
     of: str
     #: The number is `of` divided by this, seed by seed.
     over: str | None = None
     paper: float | None = None
-    #: Whether less is better.
+    #: Whether lower is better.
     less: bool = False
-    #: For figures: the line that it is on, and where; at the paper's size it may be elsewhere.
+    #: For figures: the line it is on, and its place on the x-axis, which may differ at the paper's size.
     line: str | None = None
     x: float | None = None
     paper_x: float | None = None
@@ -69,51 +69,51 @@ class Number(_Strict):
 
     @property
     def key(self) -> str:
-        """What its values are kept under."""
+        """The name of its values."""
         return self.of if self.over is None else f"{self.of} / {self.over}"
 
 
 class Claim(_Strict):
-    """Something the paper says: on every seed, the least of `more` is above the largest of `than`."""
+    """Something the paper says: on every seed, the smallest of `more` is above the largest of `than`."""
 
     text: str
     more: list[str]
-    #: Places, or a number, which has to be reached.
+    #: Paths, or a number that has to be reached.
     than: list[str] | float
     why: dict[Size, str] = {}
 
 
 class Reproduces(_Strict):
-    """What a recipe reproduces. The recipe itself is the laptop's size."""
+    """What a recipe reproduces. The recipe itself is in laptop size."""
 
     paper: Literal["CoFED", "FML", "DoFed-SPP", "Tempo"]
     what: str
     shows: str
     methods: Annotated[list[str], Field(min_length=1)]
-    #: How long it takes on two cores, about.
+    #: About how long it takes on two cores.
     minutes: dict[Size, float]
-    #: Keys of the recipe, dotted, and what they are at the paper's size.
+    #: Dotted keys of the recipe, with their values in the paper's size.
     paper_size: dict[str, Any] = {}
-    #: Cases that are run separately, each with its own keys on top.
+    #: Cases that are run separately, each with its own changes to the recipe.
     case: dict[str, dict[str, Any]] = {"all": {}}
-    #: Keys of a case at the paper's size.
+    #: Further changes of a case in the paper's size.
     paper_case: dict[str, dict[str, Any]] = {}
     number: list[Number] = []
     claim: list[Claim] = []
-    #: What stands on the axis of its figure, if numbers are on lines.
+    #: The label of the figure's x-axis, if numbers are on lines.
     axis: str | None = None
-    #: What the laptop's size leaves out, and whatever else a reader has to know.
+    #: What laptop size leaves out, and whatever else a reader has to know.
     note: str = ""
     #: Why numbers are not reached and claims do not hold, unless these say so themselves.
     why: dict[Size, str] = {}
 
     @model_validator(mode="after")
-    def _places(self) -> "Reproduces":
+    def _paths_exist(self) -> "Reproduces":
         for path in self.paths:
-            place = Place.read(path)
-            if place.case not in self.case:
+            value = ValuePath.parse(path)
+            if value.case not in self.case:
                 raise ValueError(f"cases {', '.join(self.case)} in {path!r}")
-            if place.method not in self.methods:
+            if value.method not in self.methods:
                 raise ValueError(f"methods {', '.join(self.methods)} in {path!r}")
         for case in self.paper_case:
             if case not in self.case:
@@ -122,7 +122,7 @@ class Reproduces(_Strict):
 
     @property
     def paths(self) -> list[str]:
-        """All places that are named."""
+        """All paths that are named, each once."""
         numbers = [path for number in self.number for path in (number.of, number.over) if path is not None]
         claims = [path for claim in self.claim for side in (claim.more, claim.than) for path in _listed(side)]
         return list(dict.fromkeys([*numbers, *claims]))

@@ -1,11 +1,11 @@
-"""What is read off finished runs, by seed."""
+"""What is read from finished runs, by seed."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from cosilo.comparison.plan import Plan
-from cosilo.config.reproduces import Measure, Place, Reproduces
+from cosilo.config.reproduces import Measure, Reproduces, ValuePath
 from cosilo.config.settings import Settings, validate
 from cosilo.methods.cofed import Votes
 from cosilo.protocol.stage import FEDERATED, LOCAL
@@ -20,30 +20,30 @@ _TIMES = ("rounds_to", "seconds_to")
 
 
 def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, list[float | None]]:
-    """The values at all places that are named, one for each seed; `found` are the comparisons by case."""
+    """The values of all paths that are named, one for each seed; `found` are the comparisons by case."""
     values: dict[str, list[float | None]] = {}
     known: dict[tuple[str, str, int], Numbers] = {}
     goals: dict[str, Goal | None] = {}
-    for path in about.paths:
-        place = Place.read(path)
-        case = found[place.case]
-        if place.measure in _TIMES and place.case not in goals:
-            summary = summarise(case)  # which may have methods besides
+    for text in about.paths:
+        path = ValuePath.parse(text)
+        case = found[path.case]
+        if path.measure in _TIMES and path.case not in goals:
+            summary = summarise(case)  # which may have other methods too
             rows = tuple(row for row in summary.rows if row.name in about.methods)
-            goals[place.case] = time_to_accuracy(replace(summary, rows=rows))
+            goals[path.case] = time_to_accuracy(replace(summary, rows=rows))
         row: list[float | None] = []
         for seed in case.seeds:
-            run = case.runs.get((place.method, seed))
+            run = case.runs.get((path.method, seed))
             if run is None:
                 row.append(None)
-            elif place.whom is not None:
-                row.append(_of_some(run, place.measure, members(case, run, place.whom)))
+            elif path.whom is not None:
+                row.append(_of_some(run, path.measure, chosen_silos(case, run, path.whom)))
             else:
-                key = (place.case, place.method, seed)
+                key = (path.case, path.method, seed)
                 if key not in known:
                     known[key] = numbers(run, case.clock)
-                row.append(_of_all(run, known[key], place.measure, goals.get(place.case)))
-        values[path] = row
+                row.append(_of_all(run, known[key], path.measure, goals.get(path.case)))
+        values[text] = row
     return values
 
 
@@ -68,7 +68,7 @@ def _of_all(run: RunDirectory, told: Numbers, what: Measure, goal: Goal | None) 
 
 
 def _of_some(run: RunDirectory, what: Measure, silos: list[str]) -> float | None:
-    """Of the mean over some silos."""
+    """The mean over some of the silos."""
     relative = run.relative_accuracy()
     by_silo: dict[str, float] = {
         "accuracy": run.scores(FEDERATED),
@@ -80,18 +80,16 @@ def _of_some(run: RunDirectory, what: Measure, silos: list[str]) -> float | None
     return None if mean is None else mean.mean
 
 
-def members(comparison: Comparison, run: RunDirectory, whom: str) -> list[str]:
-    """The silo of that name, those of that name with a number, or those whose learner is called so."""
+def chosen_silos(comparison: Comparison, run: RunDirectory, whom: str) -> list[str]:
+    """The silo of that name, silos of that name with a number, or silos whose learner has that name."""
     settings = validate(comparison.values, comparison.source)
     return _chosen(settings, list(run.about["silos"]), whom)
 
 
-def strangers(plan: Plan, names: list[str], about: Reproduces) -> list[str]:
-    """One line for each place whose silos or learners are not there."""
-    places = [(path, Place.read(path).whom) for path in about.paths]
-    odd = {
-        path: whom for path, whom in places if whom is not None and not _chosen(plan.settings, names, whom)
-    }
+def unknown_silos(plan: Plan, names: list[str], about: Reproduces) -> list[str]:
+    """One line for each path that names silos or learners which are not there."""
+    named = [(path, ValuePath.parse(path).whom) for path in about.paths]
+    odd = {path: whom for path, whom in named if whom is not None and not _chosen(plan.settings, names, whom)}
     return [
         f"{plan.source.name}: reproduces: no silo and no learner {who!r} in {at!r}" for at, who in odd.items()
     ]

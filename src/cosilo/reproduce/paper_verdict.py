@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from cosilo.config.reproduces import Claim, Number
 from cosilo.report.averages import Average, average
 
-#: By place: one value for each seed, None where a run has none.
+#: By path: one value for each seed, None where a run has none.
 Values = Mapping[str, list[float | None]]
 
 
 @dataclass(frozen=True)
-class Found:
-    """A number of ours, and whether it gets to the paper's."""
+class NumberVerdict:
+    """Our value of a number, and whether it reaches the paper's."""
 
     average: Average | None
     reached: bool | None
 
 
-def judge_number(number: Number, values: Values) -> Found:
-    """A number is reached if its mean gets to the paper's, or misses it by no more than its spread.
+def judge_number(number: Number, values: Values) -> NumberVerdict:
+    """A number is reached if its mean reaches the paper's, or misses it by no more than its spread.
 
     >>> number = Number(text="relative accuracy", of="iid.cofed.relative", paper=1.17)
     >>> judge_number(number, {"iid.cofed.relative": [1.12, 1.16, 1.14]}).reached
@@ -29,10 +29,10 @@ def judge_number(number: Number, values: Values) -> Found:
     """
     found = average(number_values(number, values))
     if found is None or number.paper is None:
-        return Found(found, None)
+        return NumberVerdict(found, None)
     spread = found.std or 0.0
     short = found.mean - number.paper if number.less else number.paper - found.mean
-    return Found(found, short <= spread + 1e-12)
+    return NumberVerdict(found, short <= spread + 1e-12)
 
 
 def number_values(number: Number, values: Values) -> list[float | None]:
@@ -45,7 +45,7 @@ def number_values(number: Number, values: Values) -> list[float | None]:
 
 
 @dataclass(frozen=True)
-class Held:
+class ClaimVerdict:
     """On how many seeds a claim holds, and whether it holds for the means."""
 
     seeds: int
@@ -69,8 +69,8 @@ class Held:
         return f"does not hold ({self.seeds} of {self.of} seeds)"
 
 
-def judge_claim(claim: Claim, values: Values) -> Held | None:
-    """Seed by seed, and for the means; None if a place has no value.
+def judge_claim(claim: Claim, values: Values) -> ClaimVerdict | None:
+    """Seed by seed, and for the means; None if a path has no value.
 
     >>> claim = Claim(text="non-IID gains more", more=["n"], than=["i"])
     >>> judge_claim(claim, {"n": [1.3, 1.2], "i": [1.1, 1.25]}).text
@@ -92,4 +92,4 @@ def judge_claim(claim: Claim, values: Values) -> Held | None:
     high = min(sum(value or 0.0 for value in row) for row in more) / seeds
     low = max(sum(value or 0.0 for value in row) for row in than) / seeds
     held = sum(gap > 0 or (floor and gap > -1e-12) for gap in gaps)
-    return Held(held, seeds, high > low or (floor and high > low - 1e-12), high - low)
+    return ClaimVerdict(held, seeds, high > low or (floor and high > low - 1e-12), high - low)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from cosilo.config.reproduces import SIZES, Claim, Number
 from cosilo.reproduce.figure import draw
 from cosilo.reproduce.library import Reproduction
-from cosilo.reproduce.outcome import Record, read_record
 from cosilo.reproduce.paper_verdict import judge_claim, judge_number
+from cosilo.reproduce.record import ReproductionRecord, read_record
 from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
 
 _HEAD = """# Results
@@ -25,20 +26,27 @@ hand.
 """
 
 
-def load_records(folder: Path) -> dict[tuple[str, str], Record]:
-    """All records of a folder by name and size."""
+#: By name and size.
+Records: TypeAlias = Mapping[tuple[str, str], ReproductionRecord]
+
+
+def load_records(folder: Path) -> Records:
+    """All records of a folder."""
     found = [read_record(path) for path in sorted(folder.glob("*.json"))]
     return {(record.name, record.size): record for record in found}
 
 
 def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
-    """Write the page and its figures from the records in the folder beside it; returns what has none."""
+    """Write the page and its figures from the records in the folder beside it.
+
+    Returns the names of the reproductions that have no record.
+    """
     folder = path.with_suffix("")
     records = load_records(folder)
     parts, missing = [_HEAD, _overview(library, records)], []
     paper = None
     for name, one in library.items():
-        mine: dict[str, Record] = {size: records[name, size] for size in SIZES if (name, size) in records}
+        mine = {str(size): records[name, size] for size in SIZES if (name, size) in records}
         if not mine:
             missing.append(name)
             continue
@@ -53,7 +61,7 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
     return missing
 
 
-def _overview(library: Mapping[str, Reproduction], records: Mapping[tuple[str, str], Record]) -> str:
+def _overview(library: Mapping[str, Reproduction], records: Records) -> str:
     rows = ["| reproduction | paper | laptop size | paper size |", "|---|---|---|---|"]
     for name, one in library.items():
         verdicts = [
@@ -64,7 +72,7 @@ def _overview(library: Mapping[str, Reproduction], records: Mapping[tuple[str, s
     return "\n".join(rows) + "\n"
 
 
-def section(one: Reproduction, records: Mapping[str, Record], folder: str) -> str:
+def section(one: Reproduction, records: Mapping[str, ReproductionRecord], folder: str) -> str:
     """One reproduction."""
     about = one.about
     lines = [
@@ -85,7 +93,7 @@ def section(one: Reproduction, records: Mapping[str, Record], folder: str) -> st
     return "\n".join(lines) + "\n"
 
 
-def _table(numbers: Sequence[Number], records: Mapping[str, Record]) -> list[str]:
+def _table(numbers: Sequence[Number], records: Mapping[str, ReproductionRecord]) -> list[str]:
     heads = [f"ours, {size} size | verdict" for size in records]
     rows = [f"| | paper | {' | '.join(heads)} |", "|---|---|" + "---|---|" * len(records)]
     for number in numbers:
@@ -97,7 +105,7 @@ def _table(numbers: Sequence[Number], records: Mapping[str, Record]) -> list[str
     return rows
 
 
-def _claim(claim: Claim, records: Mapping[str, Record]) -> str:
+def _claim(claim: Claim, records: Mapping[str, ReproductionRecord]) -> str:
     told = []
     for size, record in records.items():
         held = judge_claim(claim, record.values)
@@ -106,7 +114,7 @@ def _claim(claim: Claim, records: Mapping[str, Record]) -> str:
     return f"- {claim.text}: {'; '.join(told)}"
 
 
-def _whys(one: Reproduction, records: Mapping[str, Record]) -> list[str]:
+def _whys(one: Reproduction, records: Mapping[str, ReproductionRecord]) -> list[str]:
     """A sentence on everything that is not reached or does not hold."""
     told: dict[str, list[str]] = {}
     for size, record in records.items():
@@ -123,7 +131,7 @@ def _whys(one: Reproduction, records: Mapping[str, Record]) -> list[str]:
     return [f"Why not ({'; '.join(whose)}): {why}" for why, whose in told.items()]
 
 
-def _facts(size: str, record: Record) -> str:
+def _facts(size: str, record: ReproductionRecord) -> str:
     seeds = ", ".join(map(str, record.seeds))
     return (
         f"{size.capitalize()} size: {record.scale}, seeds {seeds}; {record.minutes:,.0f} minutes on "

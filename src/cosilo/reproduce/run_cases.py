@@ -1,4 +1,4 @@
-"""Run a reproduction: case after case, each a comparison that goes on where it was."""
+"""Run a reproduction: case after case, each a comparison that continues where it stopped."""
 
 import datetime
 from collections.abc import Callable, Mapping
@@ -11,29 +11,21 @@ from cosilo.config.reproduces import Size
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.report.summary import numbers
 from cosilo.reproduce.library import Reproduction
-from cosilo.reproduce.measures import measure, strangers
-from cosilo.reproduce.outcome import Record, commit, machine, write_record
+from cosilo.reproduce.measures import measure, unknown_silos
+from cosilo.reproduce.record import RECORD_FILE, ReproductionRecord, commit, folder_of, machine, write_record
 from cosilo.runs.comparison import Comparison
 from cosilo.version import __version__
 
-#: The file of a record in the folder of its reproduction.
-RECORD = "record.json"
 
-
-def place(parent: Path, name: str, size: Size) -> Path:
-    """The folder of a reproduction."""
-    return parent / f"{name}-{size}"
-
-
-def reproduce(
+def run_reproduction(
     one: Reproduction,
     size: Size,
     seeds: int,
     parent: Path,
     tell: Callable[[str], None] = lambda line: None,
-) -> Record:
-    """Run what is not finished, and keep the record; everything is checked before anything is run."""
-    folder = place(parent, one.name, size)
+) -> ReproductionRecord:
+    """Run what is not finished yet, and write the record; everything is checked before anything is run."""
+    folder = folder_of(parent, one.name, size)
     plans = one.plans(size, seeds, folder)
     _check(one, plans, folder)
     found: dict[str, Comparison] = {}
@@ -46,8 +38,8 @@ def reproduce(
         for cell, failure in comparison.failures.items()
     ]
     if failed:
-        raise RunError("\n".join([*failed, "the same command goes on with it"]))
-    record = Record(
+        raise RunError("\n".join([*failed, "the same command continues with it"]))
+    record = ReproductionRecord(
         name=one.name,
         size=size,
         seeds=list(next(iter(plans.values())).seeds),
@@ -59,7 +51,7 @@ def reproduce(
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         scale=_scale(found),
     )
-    write_record(record, folder / RECORD)
+    write_record(record, folder / RECORD_FILE)
     return record
 
 
@@ -69,7 +61,7 @@ def _check(one: Reproduction, plans: Mapping[str, Plan], folder: Path) -> None:
         try:
             check(plan, folder / case)
             names = [silo.name for silo in plan.members(plan.seeds[0])[0]]
-            problems += strangers(plan, names, one.about)
+            problems += unknown_silos(plan, names, one.about)
         except CosiloError as error:
             problems += str(error).splitlines()
     if problems:
@@ -82,7 +74,7 @@ def _seconds(found: Mapping[str, Comparison]) -> float:
 
 
 def _scale(found: Mapping[str, Comparison]) -> str:
-    """How many silos there are, in all cases."""
+    """How many silos the runs have, over all cases."""
     abouts: list[dict[str, Any]] = [run.about for one in found.values() for run in one.runs.values()]
     silos = sorted({len(about["silos"]) for about in abouts})
     return f"{' or '.join(map(str, silos))} silos"

@@ -1,6 +1,6 @@
 """Numbers and verdicts of a reproduction as people write them."""
 
-from cosilo.config.reproduces import Number, Place, Reproduces
+from cosilo.config.reproduces import Number, Reproduces, ValuePath
 from cosilo.report.averages import Average
 from cosilo.reproduce.paper_verdict import Values, judge_claim, judge_number
 
@@ -16,7 +16,7 @@ _UNITS = {
 
 def unit(number: Number) -> str:
     """What a number is counted in."""
-    return "ratio" if number.over is not None else _UNITS[Place.read(number.of).measure]
+    return "ratio" if number.over is not None else _UNITS[ValuePath.parse(number.of).measure]
 
 
 def shown(number: Number, value: float) -> str:

@@ -12,47 +12,59 @@ from cosilo.errors import RunError
 from cosilo.runs.durable_files import read_json, write_json
 from cosilo.version import __version__
 
+#: What the file of a record is called, in the folder of its reproduction.
+RECORD_FILE = "record.json"
+
+
+def folder_of(parent: Path, name: str, size: Size) -> Path:
+    """The folder of a reproduction's runs and record.
+
+    >>> folder_of(Path("reproductions"), "cofed_cifar", "laptop").name
+    'cofed_cifar-laptop'
+    """
+    return parent / f"{name}-{size}"
+
 
 @dataclass(frozen=True)
-class Record:
-    """One reproduction in one size."""
+class ReproductionRecord:
+    """The outcome of one reproduction in one size."""
 
     name: str
     size: Size
     seeds: list[int]
-    #: By place: a value for each seed.
+    #: By path (case.method.measure): a value for each seed.
     values: dict[str, list[float | None]]
-    #: All runs together, at work.
+    #: Working time of all runs together.
     minutes: float
     machine: str
-    #: Of the code, and its version.
+    #: The commit of the code, and its version.
     commit: str
     version: str
     date: str
-    #: What a run is like: silos, and rounds where there are some.
+    #: How large a run is, in words.
     scale: str
 
     @property
     def file(self) -> str:
-        """What its file is called."""
+        """What its file is called beside those of other reproductions."""
         return f"{self.name}-{self.size}.json"
 
 
-def write_record(record: Record, path: Path) -> None:
+def write_record(record: ReproductionRecord, path: Path) -> None:
     """Keep a record."""
     write_json(path, asdict(record))
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path) -> ReproductionRecord:
     """A record from its file."""
     found: dict[str, Any] = read_json(path)
-    if set(found) != {field.name for field in fields(Record)}:
+    if set(found) != {field.name for field in fields(ReproductionRecord)}:
         raise RunError(f"{path}: is not the record of a reproduction; delete it and reproduce it again")
-    return Record(**found)
+    return ReproductionRecord(**found)
 
 
 def machine() -> str:
-    """Cores and processor, as far as they are known."""
+    """Number of cores and name of the processor, as far as they are known."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
@@ -63,7 +75,7 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """Of the code that runs, with a + if it was changed since; the version if it is not in a repository."""
+    """The commit of this code, with a + if files were changed since; outside a repository, the version."""
     here = Path(__file__).parents[1]
 
     def git(*words: str) -> str:
