@@ -148,7 +148,7 @@ def test_what_comes_after_the_last_round_has_no_round_of_its_own(comparison):
     ]
     assert row.accuracy.mean == pytest.approx(0.9)
     assert row.joint.mean == 0.5
-    assert "After its last round personalised_fedavg goes on at each silo" in render(made)
+    assert "After its last round personalised_fedavg continues at each silo" in render(made)
 
 
 def test_rounds_that_were_not_judged_leave_their_place_free(comparison):
@@ -507,7 +507,7 @@ def test_a_run_that_stopped_early_ends_at_its_last_round(comparison):
     made = comparison(compare={"dofed_spp": {"rounds": 9}}, dofed_spp=[one])
     (row,) = summarise(made).rows
     assert [mark.rounds for mark in row.curve] == [1, 2, 2]
-    assert "goes on at each silo" not in render(made)
+    assert "continues at each silo" not in render(made)
 
 
 @pytest.mark.parametrize("methods", [2, 12])

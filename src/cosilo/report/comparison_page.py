@@ -130,13 +130,13 @@ def _cards(summary: Summary) -> dict[str, Card]:
             f"{_jumps(drawn)}",
             Markup(curves.by_round("joint", drawn)),
         )
-    said = "a curve begins when there is a score on every seed, and a dotted line carries on its last value."
+    said = "a curve begins when every seed has a score, and a dotted line extends its last value."
     timed = _timed(summary, lambda row: row.time_curve)
     if timed:
         found["times"] = Card(
             "Accuracy by simulated time",
-            "What the models reach that are there at a time, mean over the silos: it changes when a round is "
-            f"over{_over(summary)}; {said}{_dashed(summary)} Simulated time is computing and uploading by "
+            "The accuracy of the models that exist at a given time, mean over the silos: it changes when a "
+            f"round is over{_over(summary)}; {said}{_dashed(summary)} Simulated time is computing and uploading by "
             "the recipe's clock.",
             Markup(curves.by_time("times", timed, summary.baselines)),
         )
@@ -156,7 +156,7 @@ def _timed(summary: Summary, of: Callable[[Row], tuple[MeanAtTime, ...]]) -> lis
 
 
 def _drawn(summary: Summary, of: Callable[[Row], tuple[MeanPoint, ...]]) -> list[curves.Curve]:
-    """The curves; none if no method has more than one round, because a table then says as much."""
+    """The curves; none if no method has more than one round, because then the table says the same."""
     looks = curves.colours(summary.rows)
     found = [curves.Curve(row.name, looks[row.name], of(row)) for row in summary.rows if of(row)]
     several = any(len({mark.rounds for mark in one.marks}) > 1 for one in found)
@@ -182,10 +182,10 @@ def _jumps(drawn: list[curves.Curve]) -> str:
     last = max(one.marks[-1].rounds for one in drawn)
     text = ""
     if any(one.marks[-1].rounds < last for one in drawn):
-        text += " A dotted line carries on the last value of a method with fewer rounds."
+        text += " A dotted line extends the last value of a method with fewer rounds."
     tuned = [one.name for one in drawn if _goes_on(one.marks)]
     if tuned:
-        text += f" After its last round {listing(tuned)} goes on at each silo: dotted, straight up or down."
+        text += f" After its last round {listing(tuned)} continues at each silo: dotted, straight up or down."
     return text
 
 

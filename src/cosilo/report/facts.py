@@ -22,7 +22,7 @@ from cosilo.runs.durable_files import read_json
 from cosilo.runs.run import RunDirectory
 from cosilo.simulated_time.clock import Clock
 
-#: What `About` has a place of its own for; every other key of run.json is shown as a setting.
+#: The keys of run.json that `About` has fields for; every other key is shown as a setting.
 _KNOWN = {"cosilo", "method", "seed", "silos", "pool", "pool_size", "created", "status", "clock", "members"}
 
 
@@ -80,9 +80,9 @@ class Facts:
 
 
 def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
-    """Read a finished run; one that is not finished, or not whole, is a RunError.
+    """Read a finished run; an unfinished or damaged one is a RunError.
 
-    Simulated time is told by `clock`, or by the run's own one.
+    Simulated time is taken from `clock`, or else from the run's own clock.
     """
     result = run.result
     try:

@@ -104,7 +104,7 @@ def certainty(spread: Spread) -> str:
 
 
 def cost_of_models(traffic: Traffic) -> str:
-    """What left, next to what sending models would have cost; only silos of which both are known."""
+    """What left, compared with what sending models would have cost, over the silos where both are known."""
     silos = traffic.weighed
     # Where silos only say who they are and how good, there is no exchange to compare with another.
     if not silos or all(field.kind in ("task", "metrics") for field in traffic.fields):

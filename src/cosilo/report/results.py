@@ -176,7 +176,7 @@ def _means(silos: Sequence[SiloResult], stages: Sequence[Stage]) -> dict[Stage, 
 
 
 def _failures(found: Sequence[Mapping[str, str]], names: list[str]) -> tuple[StepFailure, ...]:
-    """In the order of the steps, and within a step in that of the silos: arrival is a matter of timing."""
+    """In the order of the steps, and within a step in that of the silos: arrival depends on timing."""
     failures = [StepFailure(one["silo"], one["step"], one["kind"], one["text"]) for one in found]
     place = {name: number for number, name in enumerate(names)}
     steps = groupby(failures, key=lambda one: one.step)

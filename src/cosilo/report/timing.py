@@ -1,4 +1,4 @@
-"""When what happened, from the event log: kept apart from results, for no two runs take the same time."""
+"""When things happened, from the event log; not among the results, as no two runs take the same time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ class AskTime:
 
     number: int
     step: str
-    #: Seconds of work before it: from the start of the run, without the time the run lay still.
+    #: Seconds of work before it, since the start of the run; while it was stopped, no time passes.
     start: float
     seconds: float
     answers: int
@@ -26,7 +26,7 @@ class Timing:
     asks: tuple[AskTime, ...]
     #: Seconds at work, from start to finish.
     wall: float
-    #: How often the run was taken up again, and the seconds it lay still before that.
+    #: How often the run was resumed, and for how many seconds it had been stopped.
     resumed: int
     still: float
 
@@ -45,7 +45,7 @@ class Timing:
 
 
 def timing(events: Sequence[Mapping[str, Any]], asks: Sequence[Mapping[str, Any]]) -> Timing:
-    """Read the clock; an ask the event log does not know starts when the one before it ended."""
+    """Put the asks on the clock; one that is not in the event log starts when the one before it ended."""
     starts: dict[int, float] = {}
     worked, still, resumed = 0.0, 0.0, 0
     last = None

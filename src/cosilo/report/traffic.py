@@ -1,4 +1,4 @@
-"""What left each silo, from its own audit log, held against what the coordinator received."""
+"""What left each silo, from its own audit log, compared with what the coordinator received."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Sent:
     """All that left one silo."""
 
     silo: str
-    #: Whether this is the silo's own log; if it is elsewhere, this is what the coordinator received.
+    #: Whether this comes from the silo's own log; if that is elsewhere, from what the coordinator received.
     own_log: bool
     #: In the order of `Traffic.fields`; None where the silo never sent that field.
     cells: tuple[Cell | None, ...]
@@ -52,7 +52,7 @@ class Sent:
     model: int | None
     #: Messages that left but are not among those the coordinator accepted: late, rejected or lost.
     not_accepted: int
-    #: Messages the coordinator has that the log does not know; anything but 0 is an alarm.
+    #: Messages the coordinator has that are not in the log; anything but 0 is an alarm.
     not_logged: int
 
 
@@ -71,7 +71,7 @@ class Traffic:
 
     @property
     def weighed(self) -> tuple[Sent, ...]:
-        """The silos whose model and whole log are here: those of which both costs are known."""
+        """The silos whose model and complete log are on this machine, so that both costs are known."""
         return tuple(sent for sent in self.silos if sent.model is not None and sent.own_log)
 
 

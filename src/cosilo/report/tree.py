@@ -6,9 +6,9 @@ from typing import Any
 from cosilo.report.formatting import short
 from cosilo.report.svg import BLUE, INK, LINE, SOFT, WIDTH, look, new, render
 
-#: Dots in a line of members, and lines of them; what is more is told as a number.
+#: Dots in a line of members, and lines of dots; the number beside them counts all members.
 _ACROSS, _LINES = 20, 3
-#: With more institutions than this each has one line; more than that are not drawn.
+#: With more institutions than `_FEW`, each has one line; those beyond `_MOST` are not drawn.
 _FEW, _MOST = 12, 40
 #: Units of a line of dots, and between institutions.
 _LINE, _GAP, _NARROW = 13, 18, 5

@@ -1,8 +1,8 @@
 """Simulated time: what a run would have taken over given links, from the log of its asks.
 
-Time on the wall is that of the machine that simulates. Here the computation of an ask is what its slowest
-silo measured (or a number of cycles), and what left the silos travels over a link with a rate: eqs. 7 to 9
-and 23 to 25 of DoFed-SPP. Nothing here knows a method, or needs to be known while a run goes on.
+Wall-clock time is that of the machine that simulates. Here an ask takes as long as its slowest silo measured
+(or a number of cycles), and what left the silos travels over a link with a rate: eqs. 7 to 9 and 23 to 25 of
+DoFed-SPP. Nothing here depends on a method, and a run does not depend on its clock.
 """
 
 import math
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cosilo.errors import ConfigError, DataError
 
-if TYPE_CHECKING:  # a recipe has a clock, and what is wrong with a recipe is told without numpy
+if TYPE_CHECKING:  # a recipe may have a clock, and reporting a mistake in a recipe should not load numpy
     import numpy as np
     from numpy.typing import NDArray
 
@@ -103,7 +103,7 @@ class Link(BaseModel):
         (0.5, 1.0)
         """
         low, high = self._range()
-        # Where both are nearly equal the quotient loses its digits, and is 1 / l as nearly.
+        # Where both are nearly equal the quotient loses its digits, and 1 / l is as good.
         slowness = math.log(high / low) / (high - low) if high > low * (1 + 1e-9) else 1 / low
         return size * slowness
 
@@ -124,7 +124,7 @@ class Link(BaseModel):
 
 
 class Clock(BaseModel):
-    """What takes how long: links up and down, and computing.
+    """How long things take: links up and down, and computing.
 
     Parameters
     ----------
@@ -213,15 +213,15 @@ def timeline(
     Asks follow each other, and so do the phases of one (eq. 25): all messages are down, then the slowest
     silo has computed, then all replies are up, every field of them. Steps that are not `timed`, because they
     are about the experiment and not about the method, take no time, but have their moment: that of an
-    `evaluate` tells when an accuracy was reached. A silo that failed takes no time,
-    for how long it was waited for is a setting of the run; neither does the computation of a reply that a
-    crash left behind, whose time is not known.
+    `evaluate` tells when an accuracy was reached. A silo that failed takes no time, because how long the
+    coordinator waits for it is a setting of the run; neither does the computation of a reply that was found
+    after a crash, because its time is not known.
 
     Rates are drawn from the seed, the number of the ask and the place of the silo in it, in whatever order
-    replies came: an ask costs the same whatever was before it. So the asks of one run may be divided between
-    clocks, and their seconds added.
+    replies came: an ask costs the same whatever came before it. So the asks of one run may be divided
+    between clocks, and their seconds added.
 
-    A log does not tell what went down: with a link down, `sent` does, in bytes by ask and silo.
+    A log does not say what the silos were sent: with a link down, `sent` does, in bytes by ask and silo.
 
     >>> reply = {"seconds": 2.0, "fields": {"weights": {"kind": "weights", "form": "…", "bytes": 1000}}}
     >>> ask = {"number": 3, "step": "train", "timed": True, "silos": ["a", "b"]}
@@ -270,7 +270,7 @@ def _left(reply: Mapping[str, Any]) -> int:
 def judged(moments: Iterable[Moment], stages: Sequence[S]) -> dict[S, float]:
     """When each stage of a run was judged, in simulated seconds: a point of its time-to-accuracy curve.
 
-    Each ask for `evaluate` is one stage; if their number is another one, nothing can be said.
+    Each ask for `evaluate` is one stage; if there are more or fewer of them, the times are not known.
 
     >>> asked = ["evaluate", "train", "evaluate"]
     >>> moments = [Moment(n, step, 0.0, 0.0, 0.0, at=5.0 * n) for n, step in enumerate(asked)]
@@ -282,7 +282,7 @@ def judged(moments: Iterable[Moment], stages: Sequence[S]) -> dict[S, float]:
 
 
 def share_of_budget(moments: Iterable[Moment], budget: float) -> "Floats":
-    """What share of a time budget T was spent when each ask was completed; above 1 it was too late.
+    """The share of a time budget T that was spent when each ask was completed; above 1 it was too late.
 
     >>> moments = [Moment(1, "train", 0.0, 2.0, 4.0, 6.0), Moment(2, "train", 0.0, 2.0, 4.0, 12.0)]
     >>> share_of_budget(moments, 8.0)

@@ -1,7 +1,7 @@
-"""Simulated time of a federation with institutions: a network inside each, another one to the coordinator.
+"""Simulated time with institutions: one network inside each of them, another to the coordinator.
 
-Where a simulation computes the members of an institution one after the other, in simulated time they compute
-at once: what an institution takes for an ask is the time of the asks that it sent its members for that.
+A simulation computes the members of an institution one after the other; in simulated time they compute at
+once: an institution takes as long for an ask as the asks took that it sent its members for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ def layered(asks: Asks, members: Mapping[str, Asks], clock: Clock, seed: int) ->
 
 
 def _inner_seconds(asks: Asks, clock: Clock, seed: int) -> dict[int, float]:
-    """What an institution's asks took together, by the coordinator's ask that they were for."""
+    """How long an institution's asks took together, by the coordinator's ask that they were for."""
     found: dict[int, float] = {}
     for ask, moment in zip(asks, timeline(asks, clock, seed), strict=True):
         if "within" not in ask:
@@ -69,7 +69,7 @@ def _timed(ask: Mapping[str, Any], spent: Mapping[str, Mapping[int, float]], clo
 def time_to(target: float, curve: Iterable[tuple[float, float]]) -> float | None:
     """Seconds until an accuracy was first reached (Table 1 of Tempo); None if it never was.
 
-    `curve` are seconds and accuracies in order.
+    `curve` holds seconds and accuracies, in order of time.
 
     >>> time_to(0.8, [(10.0, 0.7), (20.0, 0.85)]), time_to(0.9, [(10.0, 0.7), (20.0, 0.85)])
     (20.0, None)
