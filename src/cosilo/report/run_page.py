@@ -24,7 +24,7 @@ from cosilo.text import listing
 #: A table with more rows than this scrolls in a box of its own; on paper it is whole.
 _LONG = 30
 #: With more fields than this the table of bytes has one column per kind.
-_MOST_FIELDS = 10
+_MOST_FIELDS = 9
 
 
 def write_report(run: RunDirectory) -> Path:
