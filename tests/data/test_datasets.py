@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosilo.data import DATASETS, Dataset, load
+from cosilo.data import DATASETS, load
 from cosilo.errors import DataError
 
 GREYS = [np.full((4, 3), value, dtype=np.uint8) for value in (7, 200)]
@@ -250,22 +250,6 @@ def test_importing_is_cheap():
     heavy = ["torch", "PIL", "pyarrow.parquet", "huggingface_hub"]
     done = subprocess.run([sys.executable, "-c", code % heavy], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_take_keeps_rows_together():
-    data = Dataset(
-        "toy",
-        np.arange(6).reshape(3, 2),
-        np.array([0, 1, 1]),
-        ("a", "b"),
-        groups={"place": np.array([0, 1, 2])},
-        group_names={"place": ("x", "y", "z")},
-    )
-    part = data.take(np.array([2, 0]))
-    assert part.X.tolist() == [[4, 5], [0, 1]]
-    assert part.y.tolist() == [1, 0]
-    assert part.groups["place"].tolist() == [2, 0]
-    assert len(part) == 2
 
 
 def test_all_names_are_documented():

@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeClassifier
 
 import cosilo
 from cosilo.errors import LearnerError
-from cosilo.learners import Estimator, Learner, as_learner
 from cosilo.learners.base import (
     balanced_weights,
     black_box,
@@ -141,20 +139,6 @@ def test_cards_are_checked(tmp_path: Path):
     (tmp_path / "learner.json").write_text("[]")
     with pytest.raises(LearnerError, match="belongs to 'list'"):
         read_card(tmp_path, "Tree", {})
-
-
-def test_as_learner_finds_the_adapter():
-    import torch
-
-    from cosilo.learners import Network
-
-    tree = as_learner(DecisionTreeClassifier())
-    assert isinstance(tree, Estimator)
-    assert as_learner(tree) is tree
-    net = as_learner(torch.nn.Linear(2, 2))
-    assert isinstance(net, Network)
-    assert isinstance(net, Learner)
-    assert isinstance(tree, Learner)
 
 
 def run(code: str) -> str:

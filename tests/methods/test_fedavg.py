@@ -1,4 +1,4 @@
-"""FedAvg, FedProx and personalised FedAvg, by hand on one-parameter models and end to end on digits."""
+"""FedAvg, by hand on one-parameter models and end to end on digits."""
 
 import os
 import signal
@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, Silo
@@ -114,40 +113,6 @@ def test_two_rounds_with_a_smaller_learning_rate_by_hand(tmp_path):
     together = (A[0] + B[0], A[1] + B[1])
     w = 0.5 - 0.1 * gradient(0.5, *together)
     assert final(run) == pytest.approx(w - 0.05 * gradient(w, *together), abs=1e-6)
-
-
-def test_learning_rates_by_round():
-    def rates(**settings):
-        method = FedAvg(**settings)
-        return [method.rate(round) for round in range(1, 6)]
-
-    assert rates() == [1, 1, 1, 1, 1]
-    assert rates(decay=0.5) == [1, 0.5, 0.25, 0.125, 0.0625]
-    assert rates(decay=0.5, decay_after=[2, 3]) == [1, 1, 0.5, 0.25, 0.25]
-    assert rates(decay=0.5, decay_after=[4, 1]) == [1, 0.5, 0.5, 0.5, 0.25]
-    assert rates(decay=0.5, decay_after=[]) == [1, 1, 1, 1, 1]
-    with pytest.raises(ValidationError, match="decay_after"):
-        FedAvg(decay_after=[0])
-
-
-def test_the_gradient_of_fedprox_is_mu_times_the_distance(tmp_path):
-    # Two epochs of full batches: the first step has no pull (w = w_t), the second mu·(w − w_t).
-    mu, silo = 0.7, one("a", *A)
-    run = Federation([silo, one("b", *A)], method=FedProx(rounds=1, epochs=2, mu=mu)).run(tmp_path / "prox")
-    w = 0.5 - 0.1 * gradient(0.5, *A)
-    assert final(run) == pytest.approx(w - 0.1 * (gradient(w, *A) + mu * (w - 0.5)), abs=1e-6)
-    plain = Federation([silo, one("b", *A)], method=FedAvg(rounds=1, epochs=2)).run(tmp_path / "avg")
-    assert final(plain) == pytest.approx(w - 0.1 * gradient(w, *A), abs=1e-6)
-    assert final(plain) != final(run)
-
-
-def test_personalised_goes_on_from_the_global_weights(tmp_path):
-    method = PersonalisedFedAvg(rounds=1, tuning_epochs=1)
-    run = Federation([one("a", *A), one("b", *B)], method=method).run(tmp_path / "run")
-    w = 0.5 - 0.1 * gradient(0.5, A[0] + B[0], A[1] + B[1])
-    for name, data in (("a", A), ("b", B)):
-        own = float(run.silos[name].learner.weights()["w"][0])
-        assert own == pytest.approx(w - 0.1 * gradient(w, *data), abs=1e-6)
 
 
 class Net(torch.nn.Module):

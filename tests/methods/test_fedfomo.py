@@ -11,11 +11,10 @@ from sklearn.datasets import load_digits
 
 from cosilo import FedAvg, Federation, FedFomo, Silo
 from cosilo.engines.local.engine import LocalEngine
-from cosilo.protocol.message import encode
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, zoo  # noqa: E402
-from cosilo.methods.packing import pack, unpack  # noqa: E402
+from cosilo.methods.packing import pack  # noqa: E402
 
 SHARES = ["weights", "similarity", "metrics", "size"]
 STEP = Training(optimiser="sgd", momentum=0, lr=0.1, batch=100, epochs=1, schedule="constant")
@@ -182,11 +181,3 @@ def test_a_silo_that_gives_other_weights_than_it_was_asked_for(tmp_path):
     assert {failure["silo"] for failure in run.result["failures"]} == {"silo-1"}
     assert any("wants 3 numbers of at least 0" in text for text in texts)
     assert len(run.scores("federated")) == 3
-
-
-def test_packing():
-    models = {"a-b.c_1": {"w": np.ones((2, 2)), "n/x": np.array(3)}, "b": {"w": np.zeros(1)}}
-    back = unpack(pack(models))
-    assert back.keys() == models.keys()
-    assert back["a-b.c_1"]["n/x"] == 3
-    assert encode({"models": pack(models)})

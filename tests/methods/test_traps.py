@@ -13,7 +13,7 @@ from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import DataError
 
 torch = pytest.importorskip("torch")
-from cosilo.learners import Network, Training, losses, zoo  # noqa: E402
+from cosilo.learners import Network, Training, zoo  # noqa: E402
 from cosilo.methods.fml import divergence, mutual  # noqa: E402
 
 X, Y = load_digits(return_X_y=True)
@@ -37,35 +37,6 @@ def silos(builder=small, training=RECIPE, count=3, n=60, **options):
 
 def weights(method, folder, **options):
     return Federation(silos(**options), method=method, seed=3).run(folder).global_weights()
-
-
-def test_the_proximal_term_is_squared(tmp_path):
-    """Its gradient is μ(w − w_t), which grows with the distance; that of a plain norm does not."""
-
-    class Two(torch.nn.Module):
-        """Outputs that do not depend on the weight: all that moves it is the proximal term."""
-
-        def __init__(self, shape=(1,), k=2):
-            super().__init__()
-            self.w = torch.nn.Parameter(torch.tensor([0.0]))
-            self.calls = 0
-
-        def forward(self, x):
-            return torch.cat([x, x], dim=1) + self.w  # the same for both classes
-
-    from cosilo.learners.trainee import Trainee
-    from cosilo.methods.fedprox import proximal
-
-    module = Two()
-    trainee = Trainee(module, RECIPE, 2, "Two", correction=proximal(0.5))
-    moved = []
-    for distance in (0.0, 1.0, 2.0):
-        with torch.no_grad():
-            module.w.fill_(distance)  # the start, w_t, was 0
-        out = trainee.outputs(torch.ones(4, 1))
-        trainee.step(losses.cross_entropy(out, torch.tensor([0, 1, 0, 1])), rate=0.1)
-        moved.append(distance - module.w.item())
-    assert moved == pytest.approx([0.0, 0.1 * 0.5 * 1.0, 0.1 * 0.5 * 2.0], abs=1e-6)
 
 
 def test_the_divergence_is_a_mean_over_instances_and_not_over_classes():

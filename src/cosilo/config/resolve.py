@@ -60,7 +60,8 @@ def import_object(path: str, where: str) -> Any:
     except ImportError as error:
         raise ConfigError(f"{where}: cannot import {module_name!r} ({error}); is it installed?") from None
     if not hasattr(module, attribute):
-        there = [name for name in dir(module) if not name.startswith("_")]
+        names = {*dir(module), *getattr(module, "__all__", ())}  # some are imported when they are used
+        there = sorted(name for name in names if not name.startswith("_"))
         raise ConfigError(f"{where}: {module_name!r} has no {attribute!r}{guess(attribute, there)}")
     return getattr(module, attribute)
 

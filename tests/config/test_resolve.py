@@ -1,0 +1,58 @@
+"""What a recipe names: methods, learners, networks."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from cosilo import FedAvg
+from cosilo.config.resolve import find_kind, find_method, import_object, known_method, make_learner
+from cosilo.config.settings import LearnerSettings, MethodSettings
+from cosilo.errors import ConfigError
+
+X = np.zeros((2, 4), np.float32)
+
+
+def test_methods_by_name_and_by_path():
+    assert find_method(MethodSettings(use="fedavg", rounds=3)) == FedAvg(rounds=3)
+    assert find_kind("cosilo.methods.fedavg.FedAvg", "x") is FedAvg
+    assert known_method(MethodSettings(use="fedavg"), "f") == FedAvg()
+
+
+@pytest.mark.parametrize(
+    ("use", "line"),
+    [
+        ("fedavgg", r"x: there is no method 'fedavgg' \(did you mean 'fedavg'\?\); there are "),
+        ("sklearn.svm.SVC", r"x: sklearn\.svm\.SVC is not a method"),
+        ("nowhere.Method", r"x: cannot import 'nowhere' .*; is it installed\?"),
+        ("cosilo.FedAvgg", r"x: 'cosilo' has no 'FedAvgg' \(did you mean 'FedAvg'\?\)"),
+    ],
+)
+def test_a_wrong_method_is_one_line(use, line):
+    with pytest.raises(ConfigError, match=f"^{line}") as error:
+        find_kind(use, "x")
+    assert "\n" not in str(error.value)
+
+
+def test_between_organisations_only_what_comes_with_cosilo_is_known():
+    with pytest.raises(ConfigError, match=r"f: method\.use: got 'cosilo\.methods\.fedavg\.FedAvg'; wants "):
+        known_method(MethodSettings(use="cosilo.methods.fedavg.FedAvg"), "f")
+
+
+def test_import_paths():
+    assert import_object("sklearn.svm.SVC", "x") is SVC
+    with pytest.raises(ConfigError, match="x: got 'SVC'; wants an import path, such as"):
+        import_object("SVC", "x")
+
+
+def test_learners_get_their_arguments_or_one_line_about_them():
+    assert make_learner(LearnerSettings(use="sklearn.svm.SVC", C=3.0), X, "x").C == 3.0
+    with pytest.raises(ConfigError, match=r"x: sklearn\.svm\.SVC does not take these settings: .*'D'"):
+        make_learner(LearnerSettings(use="sklearn.svm.SVC", D=3.0), X, "x")
+
+
+def test_networks_by_name():
+    pytest.importorskip("torch")
+    learner = make_learner(LearnerSettings(use="mlp", training={"epochs": 2}), X, "x")
+    assert (learner.name, learner.training.epochs) == ("mlp", 2)
+    with pytest.raises(ConfigError, match=r"x: training\.epochs: "):
+        make_learner(LearnerSettings(use="mlp", training={"epochs": 0}), X, "x")

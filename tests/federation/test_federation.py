@@ -1,0 +1,71 @@
+"""A federation is checked when it is made, and before it starts."""
+
+import numpy as np
+import pytest
+
+from cosilo import CoFED, Federation, FedMD, Local
+from cosilo.engines.local.engine import LocalEngine
+from cosilo.errors import ConfigError, DataError
+from cosilo.simulated_time.clock import Clock, Link
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"quorum": 2.0}, "quorum = 2.0; wants a fraction between 0 and 1"),
+        ({"timeout": 0.0}, "timeout = 0.0; wants a positive number of seconds"),
+        ({"pool": None}, "cofed needs a pool; give one to the federation: pool=…"),
+        ({"pool": None, "pool_labels": ["a"]}, "the federation got pool_labels but no pool; wants both"),
+        ({"method": FedMD()}, "fedmd needs a pool with labels; set labelled = true in [pool]"),
+        (
+            {"clock": Clock(up=Link(rate=1.0), down=Link(rate=1.0))},
+            "clock.down: a run keeps no log of what the silos are sent; leave it out",
+        ),
+        (
+            {"clock": Clock(up=Link(rate=1.0), compute="cycles", cycles_per_second=1, cycles={"train": 1})},
+            "clock.cycles: has no label, update; wants one number for every step of cofed that takes time",
+        ),
+    ],
+)
+def test_settings_are_checked_when_it_is_made(silos, pool, options, line):
+    with pytest.raises(ConfigError) as error:
+        Federation(silos(), **{"pool": pool, "method": CoFED(), **options})
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_nobody_and_nothing(silos):
+    with pytest.raises(ConfigError, match="a federation needs silos; got none"):
+        Federation([], method=Local())
+    with pytest.raises(DataError, match="the federation's pool: is empty"):
+        Federation(silos(), pool=np.empty((0, 64)))
+
+
+def test_it_leaves_the_silos_of_its_maker_untrained(tmp_path, silos):
+    mine = silos()
+    run = Federation(mine, method=Local()).run(tmp_path / "run")
+    assert not any(silo.trained for silo in mine)
+    assert all(silo.trained for silo in run.silos.values())
+
+
+def test_every_problem_is_a_line_and_nothing_is_written(silos, pool, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stingy = [*silos()[:2], silos(shares=["metrics"])[2]]
+    stingy[0].use_pool(pool[:-1])
+    lines = Federation(stingy, pool, CoFED()).check()
+    assert len(lines) == 2
+    assert lines[0].startswith("silo 'nearest': does not share 'labels', which cofed needs")
+    assert lines[1].startswith("silo 'tree': its pool has fingerprint ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_directory_says_how_it_was_run(tmp_path, silos):
+    federation = Federation(silos(), method=Local(), seed=4, quorum=0.7, engine=LocalEngine(workers=2))
+    about = federation.run(tmp_path / "run").about
+    assert {key: about[key] for key in ("seed", "quorum", "workers", "status")} == {
+        "seed": 4,
+        "quorum": 0.7,
+        "workers": 2,
+        "status": "finished",
+    }
+    assert about["method"] == {"use": "local"}

@@ -1,0 +1,43 @@
+"""What methods with rounds have in common."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from cosilo import FedAvg, Federation
+
+
+def test_learning_rates_by_round():
+    def rates(**settings):
+        method = FedAvg(**settings)
+        return [method.rate(round) for round in range(1, 6)]
+
+    assert rates() == [1, 1, 1, 1, 1]
+    assert rates(decay=0.5) == [1, 0.5, 0.25, 0.125, 0.0625]
+    assert rates(decay=0.5, decay_after=[2, 3]) == [1, 1, 0.5, 0.25, 0.25]
+    assert rates(decay=0.5, decay_after=[4, 1]) == [1, 0.5, 0.5, 0.5, 0.25]
+    assert rates(decay=0.5, decay_after=[]) == [1, 1, 1, 1, 1]
+    with pytest.raises(ValidationError, match="decay_after"):
+        FedAvg(decay_after=[0])
+
+
+@pytest.mark.parametrize(("fraction", "count"), [(1.0, 5), (0.6, 3), (0.01, 1)])
+def test_a_share_of_the_silos_is_drawn_but_at_least_one(fraction, count):
+    silos = SimpleNamespace(names=list("abcde"), rng=np.random.default_rng(0))
+    draws = [FedAvg(fraction=fraction).chosen(silos) for _ in range(50)]
+    assert {len(set(draw)) for draw in draws} == {count}
+    assert set().union(*draws) == set("abcde")  # everybody's turn comes
+
+
+def test_the_last_stage_is_that_of_the_federation_and_rounds_are_judged_as_often_as_said(tmp_path, silos):
+    pytest.importorskip("torch")
+    from cosilo.learners import Network, Training, zoo
+
+    members = silos(shares=["weights", "size", "metrics"])
+    for silo in members:
+        silo.learner = Network(zoo.mlp, Training(epochs=1))
+    run = Federation(members, method=FedAvg(rounds=5, evaluate_every=2)).run(tmp_path / "run")
+    assert list(run.result["scores"]) == ["local", "round 2", "round 4", "federated"]
+    assert list(run.result["joint"]) == ["round 2", "round 4", "federated"]

@@ -1,0 +1,63 @@
+"""Files that are whole or not there, and logs that outlive a crash."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cosilo.errors import RunError
+from cosilo.runs.durable_files import (
+    append_line,
+    drop_partial_line,
+    new_folder,
+    read_lines,
+    write,
+    write_json,
+)
+
+
+def test_a_file_is_whole_or_the_one_before(tmp_path):
+    path = tmp_path / "x.json"
+    write_json(path, {"a": 1})
+
+    with pytest.raises(TypeError):
+        write_json(path, {"a": object()})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_appears_whole(tmp_path):
+    def fail_half_way():
+        with new_folder(tmp_path / "step") as folder:
+            (folder / "half").touch()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
+    assert not (tmp_path / "step").exists()
+    with new_folder(tmp_path / "step") as folder:  # what the failure left does not disturb
+        (folder / "all").touch()
+    assert [path.name for path in (tmp_path / "step").iterdir()] == ["all"]
+
+
+def test_a_log_survives_a_line_cut_short(tmp_path):
+    log = tmp_path / "log.jsonl"
+    append_line(log, {"a": 1})
+    with log.open("a") as file:
+        file.write('{"a": 2')
+    assert read_lines(log) == [{"a": 1}]
+    drop_partial_line(log)
+    append_line(log, {"a": 3})
+    assert read_lines(log) == [{"a": 1}, {"a": 3}]
+
+
+def test_a_damaged_log_is_named(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"a": 1}\nnonsense\n')
+    with pytest.raises(RunError, match="line 2 is damaged"):
+        read_lines(log)
+
+
+def test_a_file_system_that_is_read_only_is_named():
+    with pytest.raises(RunError, match=r"/sys/x: writing is not allowed; .*completed steps are kept"):
+        write(Path("/sys/x"), b"x")
