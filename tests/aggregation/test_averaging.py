@@ -62,7 +62,7 @@ MODEL = {"w": np.zeros((2, 3), np.float32), "b": np.zeros(2, np.float32)}
         ({**MODEL, "c": MODEL["b"]}, "'c' is not in the model"),
         ({**MODEL, "b": np.zeros(3, np.float32)}, r"'b' is float32\[3\]; the model's is float32\[2\]"),
         ({**MODEL, "b": np.zeros(2)}, "'b' is float64"),
-        (np.zeros(3), "no group"),
+        (np.zeros(3), "not a group of named arrays"),
     ],
 )
 def test_another_model_is_rejected(weights, words):

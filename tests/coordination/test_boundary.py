@@ -168,7 +168,7 @@ def test_a_repeated_ask_with_another_content_is_refused(silos, tmp_path):
     border.answer(Ask(1, "train", EMPTY))
     other = border.answer(Ask(1, "train", encode({"x": 1})))
     assert isinstance(other, Failure)
-    assert "another content" in other.text
+    assert "with different content" in other.text
 
 
 def test_an_ask_from_the_past_is_refused(silos, pool, tmp_path):
@@ -177,7 +177,7 @@ def test_an_ask_from_the_past_is_refused(silos, pool, tmp_path):
         border.answer(Ask(number, name, EMPTY))
     late = border.answer(Ask(2, "label", EMPTY))
     assert isinstance(late, Failure)
-    assert "ask 2 is past" in late.text
+    assert "ask 2 is over" in late.text
 
 
 def test_an_unknown_step_is_refused(silos, tmp_path):

@@ -103,7 +103,7 @@ def test_labels_by_hand():
     for name, weight in (("silo-2", 0.3), ("silo-3", 0.6)):
         network = silo.network.another(None)
         network.set_weights(models[name])
-        total = total + weight * network.predict_proba(silo.data.target.unlabelled)
+        total = total + weight * network.probabilities(silo.data.target.unlabelled)
     expected = np.array([2, 3])[total[:, [2, 3]].argmax(axis=1)]  # among its target classes only
     assert silo.target_labels()["label"].tolist() == expected.tolist()
     assert silo.target_labels()["confidence"].to_numpy() == pytest.approx(
