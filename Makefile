@@ -8,8 +8,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: .venv/core
 	$(BIN)/cosilo demo
 
+# Tests of real FLARE processes share ports and network namespaces: one after the other.
 test: .venv/all lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --ignore tests/integration/flare
+	$(BIN)/python -m pytest tests/integration/flare
 
 lint: .venv/all
 	$(BIN)/ruff check

@@ -11,7 +11,7 @@ from cosilo.methods.cofed import Vote, Votes
 from cosilo.methods.dofed_spp.dofed_spp import Exchanges
 from cosilo.protocol.findings import Findings
 from cosilo.report.facts import gather
-from cosilo.report.parts import Card, Part, SiloColumn, show
+from cosilo.report.parts import Card, ReportPart, SiloColumn, show
 from cosilo.report.parts.pace import draw_series
 from cosilo.report.parts.votes import mean_agreement
 from cosilo.report.run_page import render
@@ -188,9 +188,9 @@ def test_a_new_kind_of_findings_needs_one_registration(make, small, reader_of):
     small["sunny"] = ["a"]
     assert "Sunny" not in reader_of(render(gather(make(small)))).text
 
-    def show_weather(found: Weather, results) -> Part:
+    def show_weather(found: Weather, results) -> ReportPart:
         card = Card("Sunny silos", f"These are {len(found.sunny)} of {len(results.silos)}.")
-        return Part({"weather": card}, [SiloColumn("Sunny", dict.fromkeys(found.sunny, "yes"))])
+        return ReportPart({"weather": card}, [SiloColumn("Sunny", dict.fromkeys(found.sunny, "yes"))])
 
     show.register(Weather, show_weather)
     reader = reader_of(render(gather(make(small))))

@@ -8,13 +8,13 @@ from cosilo.protocol.stage import Stage
 from cosilo.report import bars, heat_maps, lines
 from cosilo.report.facts import Facts
 from cosilo.report.formatting import plural
-from cosilo.report.parts import Card, Column, Part, Table
+from cosilo.report.parts import Card, Column, ReportPart, Table
 from cosilo.report.timing import Timing
 from cosilo.report.tree import tree
 from cosilo.text import listing
 
 
-def cards(facts: Facts, parts: Sequence[Part]) -> dict[str, Card]:
+def cards(facts: Facts, parts: Sequence[ReportPart]) -> dict[str, Card]:
     """All cards of a run but the timeline, by their id in the page."""
     found = {
         **_accuracy(facts),

@@ -6,14 +6,14 @@ from markupsafe import Markup
 from cosilo.methods.fedfomo import Affinity
 from cosilo.protocol.findings import Matrix
 from cosilo.report.heat_maps import heat_map
-from cosilo.report.parts.part import Card, Part
+from cosilo.report.parts.part import Card, ReportPart
 from cosilo.report.results import Results
 
 
-def show_affinity(found: Affinity, results: Results) -> Part:
+def show_affinity(found: Affinity, results: Results) -> ReportPart:
     """The heat map."""
     what = "the weight that its model got, added up over the rounds"
-    return Part(who_learns_from_whom(found.affinity, "weight over all rounds", what, results))
+    return ReportPart(who_learns_from_whom(found.affinity, "weight over all rounds", what, results))
 
 
 def who_learns_from_whom(matrix: Matrix | None, label: str, what: str, results: Results) -> dict[str, Card]:

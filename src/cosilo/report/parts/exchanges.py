@@ -11,12 +11,12 @@ from cosilo.methods.dofed_spp.dofed_spp import Exchanges
 from cosilo.report.formatting import percent, seconds
 from cosilo.report.heat_maps import filled_cells
 from cosilo.report.parts.affinity import who_learns_from_whom
-from cosilo.report.parts.part import Card, Cell, Column, Part, Table
+from cosilo.report.parts.part import Card, Cell, Column, ReportPart, Table
 from cosilo.report.results import Results
 from cosilo.report.svg import BLUE, DASHED, INK, TALL, look, new, render
 
 
-def show_exchanges(found: Exchanges, results: Results) -> Part:
+def show_exchanges(found: Exchanges, results: Results) -> ReportPart:
     """Similarity, models that travelled, the budget, and all of it round by round."""
     what = "the similarity ratio after the last round (a row adds up to 1)"
     cards = who_learns_from_whom(found.similarity, "similarity ratio", what, results)
@@ -34,7 +34,7 @@ def show_exchanges(found: Exchanges, results: Results) -> Part:
                 Markup(_budget_figure(found, found.budget)),
             )
         cards["exchange"] = _round_by_round(found)
-    return Part(cards)
+    return ReportPart(cards)
 
 
 def _round_by_round(found: Exchanges) -> Card:

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from cosilo.methods.tempo import Pace
 from cosilo.report.line_ends import COLOURS, End, beside, write_names
-from cosilo.report.parts.part import Card, Part
+from cosilo.report.parts.part import Card, ReportPart
 from cosilo.report.results import Results
 from cosilo.report.svg import BLUE, TALL, look, new, render
 
@@ -18,7 +18,7 @@ MOST_NAMES = 20
 Series = Mapping[str, Sequence[float | None]]
 
 
-def show_pace(found: Pace, results: Results) -> Part:
+def show_pace(found: Pace, results: Results) -> ReportPart:
     """Epochs and weight differences, round by round."""
     rounds = [one.round for one in found.pace]
     epochs = _series([one.epochs for one in found.pace])
@@ -37,7 +37,7 @@ def show_pace(found: Pace, results: Results) -> Part:
             "ω: how far an institution's weights are from the global ones, on a logarithmic axis.",
             Markup(draw_series("differences", rounds, differences, "weight difference ω", log=True)),
         )
-    return Part(cards)
+    return ReportPart(cards)
 
 
 def _series(rounds: Sequence[Mapping[str, float]]) -> Series:

@@ -56,7 +56,7 @@ class SiloColumn:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """Cards by their id in the page, and columns."""
 
     cards: Mapping[str, Card] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Part:
 
 
 @singledispatch
-def show(found: Findings, results: Results) -> Part:
+def show(found: Findings, results: Results) -> ReportPart:
     """What the page shows of a method's findings; `cosilo.report.parts` has one function for each kind."""
     raise NotImplementedError(f"no part of a report shows {type(found).__name__}")
 

@@ -13,7 +13,7 @@ from cosilo.protocol.stage import LOCAL, Stage
 from cosilo.report.bars import MOST_BARS, named_bars
 from cosilo.report.formatting import percent, ratio, short
 from cosilo.report.heat_maps import heat_map
-from cosilo.report.parts.part import Card, Column, Part, SiloColumn, Table
+from cosilo.report.parts.part import Card, Column, ReportPart, SiloColumn, Table
 from cosilo.report.results import Results
 from cosilo.report.svg import BLUE, ORANGE, TALL, look, new, render
 
@@ -21,11 +21,11 @@ from cosilo.report.svg import BLUE, ORANGE, TALL, look, new, render
 _MOST_CELLS = 5000
 
 
-def show_votes(found: Votes, results: Results) -> Part:
+def show_votes(found: Votes, results: Results) -> ReportPart:
     """Bars by class, agreement by pair of silos, a table of rounds; two columns of the table of silos."""
     votes = found.voting
     if not votes:
-        return Part()
+        return ReportPart()
     last, several = votes[-1], len(votes) > 1
     cards = {"elected": _elected_card(votes, results)}
     if last.voters:
@@ -43,7 +43,7 @@ def show_votes(found: Votes, results: Results) -> Part:
     if any(last.abstained.values()):
         abstained = {name: percent(share) for name, share in last.abstained.items()}
         columns.append(SiloColumn("Abstained on", abstained))
-    return Part(cards, columns)
+    return ReportPart(cards, columns)
 
 
 def mean_agreement(vote: Vote) -> float | None:
