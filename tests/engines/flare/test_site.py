@@ -102,6 +102,15 @@ def test_why_a_silo_cannot_take_part_stays_there(kit, tmp_path, coordinator_asks
     assert "north.csv: no such file or folder" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
 
 
+def test_a_failure_is_told_in_plain_words(kit, coordinator_asks):
+    """FLARE carries texts, and refuses to read anything of a type that it does not know."""
+    site = opened(kit)
+    answer(site, 1, "steal")
+    kind, text = site.wait(1)["failure"]
+    assert (type(kind), kind) == (str, "refused")
+    assert text == "silo 'north': local has no step 'steal'"
+
+
 def test_a_kit_takes_part_with_its_own_silo_only(kit, tmp_path, coordinator_asks):
     site = opened(kit, "south")
     told = Failure(FailureKind.ERROR, "silo 'south': cannot take part; its own log says why")

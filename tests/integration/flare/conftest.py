@@ -37,6 +37,13 @@ LEARNERS = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all of them in one process of `pytest -n`: they share the federation, and its silos' files."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("flare"))
+
+
 def find_free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

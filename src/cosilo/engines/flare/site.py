@@ -122,7 +122,7 @@ class Site:
         except TimeoutError:
             return {"busy": True} if self._opened.is_set() else OPENING
         if isinstance(content, Failure):
-            return {"failure": [content.kind, content.text]}
+            return {"failure": [content.kind.value, content.text]}  # FLARE carries no enumerations
         return {"reply": content}
 
     def _answered(self, number: int, step: str, body: bytes) -> bytes | Failure:
