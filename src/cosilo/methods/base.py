@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
 from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
+from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.protocol.message import Message, Shared
 from cosilo.protocol.participant import Participant, refusals
 from cosilo.protocol.scores import declared_fields, scores_out
@@ -51,6 +52,11 @@ class Method(BaseModel):
     needs_pool_labels: ClassVar[bool] = False
     #: Whether the silos' learners have to be networks, whose weights can be shared.
     needs_network: ClassVar[bool] = False
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: object) -> None:
+        if cls.__doc__ and cls.__base__:
+            cls.__doc__ = with_inherited_parameters(cls.__doc__, cls.__base__.__doc__ or "")
 
     @abstractmethod
     def coordinate(self, silos: Silos) -> None:

@@ -45,27 +45,6 @@ if TYPE_CHECKING:
 class FedNova(FedAvg):
     """FedAvg with normalised updates: a silo that makes more steps than others does not weigh more for it.
 
-    Parameters
-    ----------
-    epochs : int, default 1
-        Epochs of each silo in a round.
-    rounds : int, default 10
-        How often silos train and their networks are merged.
-    local_rounds : int, default 1
-        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
-    fraction : float in (0, 1], default 1.0
-        The share of the silos that takes part in a round, drawn anew each time; at least one does.
-    decay : float in (0, 1], default 1.0
-        What the learning rate of the silo's training is multiplied with after every round.
-    decay_after : list of int, default None
-        The rounds after which that happens; None: all.
-    local : bool, default True
-        Whether silos first train alone, for as many epochs: what the federation is compared with.
-    evaluate_every : int, default 1
-        Models are judged once in this many rounds, and after the last one.
-    weighting : {"size", "equal"}, default "size"
-        What a silo's network weighs in the mean: its number of training instances, or the same.
-
     Examples
     --------
     >>> sorted(FedNova().needs())

@@ -13,7 +13,6 @@ Deviations from the paper:
   is still a mean of the gradients that the silo saw. Adam and AdamW, of which that is not true, are refused.
 - The server's learning rate is for parameters; batch-norm statistics are averaged as in FedAvg.
 - A silo whose reply is lost has its new c_i all the same, of which c knows nothing.
-- Optimisers start afresh every round; local training is that of FedAvg.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,24 +45,6 @@ class SCAFFOLD(FedAvg):
     ----------
     server_lr : float, default 1.0
         η_g: how far the global model goes towards the mean of the silos' models.
-    epochs : int, default 1
-        Epochs of each silo in a round.
-    rounds : int, default 10
-        How often silos train and their networks are merged.
-    local_rounds : int, default 1
-        τ_i: rounds of an institution with its members in each of these; a silo without members trains once.
-    fraction : float in (0, 1], default 1.0
-        The share of the silos that takes part in a round, drawn anew each time; at least one does.
-    decay : float in (0, 1], default 1.0
-        What the learning rate of the silo's training is multiplied with after every round.
-    decay_after : list of int, default None
-        The rounds after which that happens; None: all.
-    local : bool, default True
-        Whether silos first train alone, for as many epochs: what the federation is compared with.
-    evaluate_every : int, default 1
-        Models are judged once in this many rounds, and after the last one.
-    weighting : {"size", "equal"}, default "size"
-        What a silo's network weighs in the mean: its number of training instances, or the same.
 
     Examples
     --------
@@ -125,11 +106,9 @@ class SCAFFOLD(FedAvg):
         control: Weights | None = None,
     ) -> Message:
         """ClientUpdate: corrected steps, then a new control variate, which stays; its change leaves."""
-        control = control or {}
-        check(control, weights)
+        check(control := control or {}, weights)
         own = silo.notes.group("control") if "control" in silo.notes else {}
-        shift = {name: array - own.get(name, 0) for name, array in control.items()}
-        shift |= {name: -array for name, array in own.items() if name not in control}
+        shift = {name: np.subtract(control.get(name, 0), own.get(name, 0)) for name in {**control, **own}}
         travelled = Travelled()
         silo.network.set_weights(weights, keep=False)
         lr = silo.network.training.lr * self.rate(round)
@@ -149,13 +128,11 @@ class SCAFFOLD(FedAvg):
 
 def shifted(by: Mapping[str, NDArray[Any]]) -> "Correction":
     """Adds c − c_i to the gradients."""
-    tensors: dict[str, Tensor] = {}
+    import torch
 
     def correction(gradients: "Mapping[str, Tensor]", parameters: "Mapping[str, Tensor]") -> None:
-        if not tensors:
-            tensors.update({name: gradients[name].new_tensor(array) for name, array in by.items()})
-        for name, tensor in tensors.items():
-            gradients[name].add_(tensor)
+        for name, array in by.items():
+            gradients[name].add_(torch.from_numpy(array))
 
     return correction
 
