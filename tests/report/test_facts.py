@@ -139,6 +139,13 @@ def test_a_repeat_is_counted_once_and_told(make, log):
     assert plain.silos[0].repeats.messages == 0
 
 
+def test_a_repeat_may_have_its_fields_in_another_order(make, log):
+    hello = {**log[0], "fields": dict(reversed(log[0]["fields"].items())), "again": True}
+    a = gather(make(logs={"a": [*log, hello]})).traffic.silos[0]
+    assert list(hello["fields"]) != list(log[0]["fields"])
+    assert (a.messages, a.total, a.repeats.messages) == (6, 556, 1)
+
+
 def test_a_first_answer_after_a_failure_is_no_repeat(make, log):
     failed = {"ask": 4, "step": "label", "fields": {}, "failure": "silo 'a': label raised ValueError"}
     entries = [*log[:3], failed, {**log[3], "again": True}, *log[4:]]

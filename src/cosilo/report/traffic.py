@@ -148,18 +148,20 @@ def _logged(fields: Mapping[str, Mapping[str, Any]]) -> tuple[_Logged, ...]:
 def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[_Message], list[_Message]]:
     """Messages that left for the first time, and repeats.
 
-    A repeat is a message that was logged before with the same content. The log's own flag says only that
-    there is an older line for that ask, which may be a failure line: then this is the first message.
+    A repeat is a message that was logged before with the same content, its fields in any order: a reply that
+    is read back from disk has them by name. The log's own flag says only that there is an older line for that
+    ask, which may be a failure line: then this is the first message.
     """
     first: list[_Message] = []
     again: list[_Message] = []
-    seen: set[_Message] = set()
+    seen = set()
     for entry in log:
         if "failure" in entry:
             continue
         message = _Message(entry["ask"], entry["step"], _logged(entry["fields"]), entry["bytes"])
-        (again if message in seen else first).append(message)
-        seen.add(message)
+        content = (message.ask, message.step, frozenset(message.fields), message.bytes)
+        (again if content in seen else first).append(message)
+        seen.add(content)
     return first, again
 
 
