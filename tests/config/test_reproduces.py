@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from cosilo.config.reproduces import Reproduces
+from cosilo.config.reproduces import Number, Reproduces
 
 GOOD = {
     "paper": "CoFED",
@@ -35,3 +35,39 @@ def test_all_places_that_are_named_are_known_once():
 def test_a_place_that_does_not_exist_is_found(of, words):
     with pytest.raises(ValidationError, match=words):
         Reproduces.model_validate({**GOOD, "number": [{"text": "x", "of": of}]})
+
+
+def test_a_size_changes_the_recipe_and_its_cases_and_may_leave_some_out():
+    table = {
+        **GOOD,
+        "minutes": {"laptop": 1, "night": 60, "paper": 900},
+        "case": {"iid": {"a.b": 1}, "other": {}},
+        "night_size": {"a.c": 2},
+        "night_case": {"iid": {"a.b": 3}},
+        "cases": {"night": ["iid"]},
+    }
+    found = Reproduces.model_validate(table)
+    assert found.sizes == ["laptop", "night", "paper"]
+    assert [found.cases_in(size) for size in found.sizes] == [["iid", "other"], ["iid"], ["iid", "other"]]
+    assert found.changes("iid", "laptop") == [{}, {"a.b": 1}, {}]
+    assert found.changes("iid", "night") == [{"a.c": 2}, {"a.b": 1}, {"a.b": 3}]
+    assert found.changes("other", "paper") == [{}, {}, {}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"night_case": {"none": {}}}, "cases iid in night_case; got 'none'"),
+        ({"cases": {"laptop": ["none"]}}, r"cases iid in cases\.laptop; got 'none'"),
+        ({"night_size": {"a": 1}}, r"minutes\.night, since it says what that size is"),
+        ({"cases": {"paper": ["iid"]}}, r"minutes\.paper, since"),
+    ],
+)
+def test_a_size_that_is_half_there_is_found(changes, words):
+    with pytest.raises(ValidationError, match=words):
+        Reproduces.model_validate({**GOOD, **changes})
+
+
+def test_a_number_has_its_place_in_every_size():
+    number = Number(text="n", of="a.b.accuracy", x=0.0, paper_x=5.0)
+    assert [number.x_in(size) for size in ("laptop", "night", "paper")] == [0.0, 0.0, 5.0]

@@ -1,15 +1,22 @@
-"""The recipes that come with cosilo: they are whole, name what exists, and sizes differ in scale only."""
+"""The recipes that come with cosilo: they are whole, name what exists, and so do their sizes."""
 
 import pytest
 
 from cosilo.comparison.compare import check
 from cosilo.config import settings
+from cosilo.config.reproduces import Reproduces
 from cosilo.errors import ConfigError
-from cosilo.reproduce.library import find, reproductions
+from cosilo.reproduce.library import Reproduction, find, reproductions
 
-#: Keys that say how much of something there is.
-SCALE = {"silos", "size", "per_class", "unlabelled", "rounds", "epochs", "public_epochs", "batch", "split"}
 NAMES = list(reproductions())
+SIZES_OF_ALL = [(name, size) for name, one in reproductions().items() for size in one.about.sizes]
+TABLE = {
+    "paper": "CoFED",
+    "what": "Fig. 2",
+    "shows": "x",
+    "methods": ["cofed"],
+    "minutes": {"laptop": 1, "paper": 2},
+}
 
 
 def test_every_table_and_figure_is_there():
@@ -20,43 +27,37 @@ def test_every_table_and_figure_is_there():
         assert figure in told
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", ["laptop", "paper"])
+@pytest.mark.parametrize(("name", "size"), SIZES_OF_ALL)
 def test_all_methods_and_parameters_of_all_cases_exist(name, size, tmp_path):
     for plan in find(name).plans(size, 3, tmp_path).values():
         assert plan.seeds == (0, 1, 2)
         plan.make_methods()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_sizes_differ_in_scale_only(name):
+@pytest.mark.parametrize(("name", "size"), SIZES_OF_ALL)
+def test_a_size_says_only_what_it_has_otherwise(name, size):
+    """A size may change anything but what the table is about; a key that changes nothing is a mistake."""
     one = find(name)
-    for case in one.about.case:
-        small, large = (one.case(case, size) for size in ("laptop", "paper"))
-        for key, before, after in _differences(small, large):
-            last = key.rpartition(".")[2]
-            assert last in SCALE | {"test"}, key
-            assert type(before) is type(after)
-            assert after > before or last == "test"  # many silos share one test set
+    for case in one.about.cases_in(size):
+        small, mine = one.case(case, "laptop"), one.case(case, size)
+        assert _datasets(small) == _datasets(mine)
+        own = set().union(*one.about.changes(case, size)) - set(one.about.case[case])
+        assert {key for key in own if _at(small, key) == _at(mine, key)} == set()
 
 
-def _differences(one, other, at=""):
-    if isinstance(one, dict) and isinstance(other, dict):
-        # So many instances of each class that some are left for the pool.
-        assert other.keys() - one.keys() <= ({"per_class"} if at == ".simulation" else set())
-        for key in one:
-            yield from _differences(one[key], other[key], f"{at}.{key}")
-    elif isinstance(one, list) and isinstance(other, list):
-        assert len(one) == len(other)
-        for place, (mine, its) in enumerate(zip(one, other, strict=True)):
-            yield from _differences(mine, its, f"{at}.{place}")
-    elif one != other:
-        yield at, one, other
+def _datasets(values):
+    tables = [*values.get("silo", []), values.get("simulation", {}), values.get("pool", {})]
+    return [(table.get("dataset"), table.get("labels")) for table in tables]
+
+
+def _at(values, key):
+    for part in key.split("."):
+        values = values[int(part)] if isinstance(values, list) else (values or {}).get(part)
+    return values
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", ["laptop", "paper"])
+@pytest.mark.parametrize(("name", "size"), SIZES_OF_ALL)
 def test_every_size_could_be_run(name, size, real_data, tmp_path):
     """Of the datasets that are there it takes no more than they have."""
     for plan in find(name).plans(size, 1, tmp_path).values():
@@ -64,8 +65,17 @@ def test_every_size_could_be_run(name, size, real_data, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_laptop_takes_at_most_ten_minutes_by_its_own_word(name):
-    assert find(name).about.minutes["laptop"] <= 10
+def test_sizes_take_the_time_they_are_named_for(name):
+    minutes = find(name).about.minutes
+    assert minutes["laptop"] <= 10
+    assert minutes.get("night", 0) <= 8 * 60
+    assert list(minutes.values()) == sorted(minutes.values())
+
+
+def test_a_size_that_is_not_there_is_refused(tmp_path):
+    own = Reproduction("mine", Reproduces.model_validate({**TABLE, "minutes": {"laptop": 1}}), {})
+    with pytest.raises(ConfigError, match="mine: has no night size; it has laptop"):
+        own.plans("night", 1, tmp_path)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,14 +109,7 @@ def test_a_file_without_the_table_says_what_runs_it(tmp_path):
     ],
 )
 def test_places_that_are_not_there_are_refused(of, message):
-    table = {
-        "paper": "CoFED",
-        "what": "Fig. 2",
-        "shows": "x",
-        "methods": ["cofed"],
-        "minutes": {"laptop": 1, "paper": 2},
-        "number": [{"text": "n", "of": of}],
-    }
+    table = {**TABLE, "number": [{"text": "n", "of": of}]}
     simulation = {"dataset": "digits", "split": {"use": "iid", "silos": 2}, "learners": [{"use": "mlp"}]}
     with pytest.raises(ConfigError) as error:
         settings.validate({"simulation": simulation, "reproduces": table}, "mine.toml")

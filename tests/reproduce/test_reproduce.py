@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -31,8 +33,11 @@ paper = "CoFED"
 what = "Fig. 99"
 shows = "digits"
 methods = ["cofed"]
-minutes = {{ laptop = 1, paper = 2 }}
+minutes = {{ laptop = 1, night = 2, paper = 3 }}
 why.laptop = "It is a test."
+
+[reproduces.night_size]
+"simulation.split.silos" = 5
 
 [reproduces.paper_size]
 "simulation.split.silos" = 6
@@ -114,9 +119,9 @@ def test_a_table_its_record_and_a_second_time(folder):
 
 
 def test_the_papers_size_is_a_run_of_its_own(folder):
-    cosilo("reproduce", "mine.toml", "--seeds", 1, "--size", "paper", cwd=folder)
+    cosilo("reproduce", "mine.toml", "--size", "paper", cwd=folder)  # on one seed, unless told
     record = json.loads((folder / "reproductions" / "mine-paper" / "record.json").read_text())
-    assert record["scale"] == "6 silos"
+    assert (record["scale"], record["seeds"]) == ("6 silos", [0])
     assert not (folder / "reproductions" / "mine-laptop").exists()
 
 
@@ -124,7 +129,6 @@ def test_time_is_over_and_the_same_command_goes_on(folder):
     begun = time.monotonic()
     stopped = cosilo("reproduce", "slow.toml", "--seeds", 2, "--hours", 4 / 3600, cwd=folder)
     assert "hours are over; completed steps are kept" in stopped.stderr
-    assert not (folder / "reproductions" / "slow-laptop" / "record.json").exists()
     assert time.monotonic() - begun < 60
     cosilo("reproduce", "slow.toml", "--seeds", 2, cwd=folder)
     cosilo("reproduce", "mine.toml", "--seeds", 2, cwd=folder)
@@ -133,6 +137,50 @@ def test_time_is_over_and_the_same_command_goes_on(folder):
         for name in ("slow", "mine")  # a sleepy naive Bayes says the same as one that is awake
     ]
     assert values[0] == values[1]
+
+
+def test_a_night_that_is_killed_loses_nothing_and_ends_with_the_same_record(folder):
+    words = ["reproduce", "slow.toml", "--size", "night", "--seeds", "2"]
+    night = folder / "reproductions" / "slow-night"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cosilo.cli.main", *words],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    middle = night / "strict" / "cofed-seed0"
+    try:  # kill it in the second case, after some silos have trained
+        while len(list(middle.glob("journal/*-train/*.safetensors"))) < 2:
+            assert process.poll() is None
+            time.sleep(0.02)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    cut = json.loads((night / "record.json").read_text())
+    assert cut["seeds"] == [0]
+    assert "loose.cofed.elected" in cut["values"]
+    assert "strict.cofed.elected" not in cut["values"]
+    done = cosilo(*words, cwd=folder)
+    assert "slow, loose: cofed, seed 0 (1 of 2): finished before" in done.stderr
+    resumed = json.loads((night / "record.json").read_text())
+    assert resumed["values"]["loose.cofed.relative"][:1] == cut["values"]["loose.cofed.relative"]
+
+    shutil.rmtree(night)
+    cosilo(*words, cwd=folder)
+    whole = json.loads((night / "record.json").read_text())
+    assert whole["seeds"] == [0, 1]
+    assert {**resumed, "minutes": 0} == {**whole, "minutes": 0}
+
+
+def test_a_record_grows_with_the_seeds(folder):
+    path = folder / "reproductions" / "mine-night" / "record.json"
+    cosilo("reproduce", "mine.toml", "--size", "night", cwd=folder)
+    first = json.loads(path.read_text())
+    cosilo("reproduce", "mine.toml", "--size", "night", "--seeds", 2, cwd=folder)
+    second = json.loads(path.read_text())
+    assert (first["seeds"], second["seeds"]) == ([0], [0, 1])
+    assert {key: row[:1] for key, row in second["values"].items()} == first["values"]
 
 
 def test_list_shows_verdicts_and_a_mistake_is_one_line(folder):

@@ -27,7 +27,7 @@ ABOUT = {
     "what": "Fig. 2",
     "shows": "gains",
     "methods": ["cofed"],
-    "minutes": {"laptop": 5, "paper": 300},
+    "minutes": {"laptop": 5, "night": 60, "paper": 300},
     "case": {"iid": {}},
     "number": NUMBERS,
     "claim": CLAIMS,
@@ -75,7 +75,7 @@ def page(tmp_path):
 def test_a_number_a_verdict_a_reason_and_where_it_comes_from(page, tmp_path):
     text, missing = page({"one": reproduction(), "two": reproduction("two")}, record())
     assert missing == ["two"]
-    assert "| `two` | CoFED, Fig. 2 | not run | not run |" in text
+    assert "| `two` | CoFED, Fig. 2 | not run | not run | not run |" in text
     assert "| relative accuracy, IID | 1.200 | 1.110 ± 0.014 | not reached (−0.090) |" in text
     assert "| silos that gain | 90.0 % | 45.0 ± 7.1 % | not reached (−45.0) |" in text
     assert "| accuracy <b> | – | 62.5 ± 17.7 % | – |" in text
@@ -84,7 +84,9 @@ def test_a_number_a_verdict_a_reason_and_where_it_comes_from(page, tmp_path):
     assert "Why not (relative accuracy, IID; Half): Smaller." in text
     assert "Why not (silos that gain): Few voters." in text
     assert "10 silos, seeds 0, 1; 5 minutes on 2 × Chip; cosilo 0.1.0, commit abc1234, 2026-11-16." in text
-    assert "| `one` | CoFED, Fig. 2 | 0 of 2 numbers reached, 1 of 2 claims hold | not run |" in text
+    assert (
+        "| `one` | CoFED, Fig. 2 | 0 of 2 numbers reached, 1 of 2 claims hold | not run | not run |" in text
+    )
     assert "![Fig. 2: ours and the paper's](results/one.svg)" in text
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cosilo.reproduce.library import Reproduction
     from cosilo.reproduce.record import ReproductionRecord
 
-Size = Literal["laptop", "paper"]
+Size = Literal["laptop", "night", "paper"]
 
 
 def _names(incomplete: str) -> list[str]:
@@ -41,8 +41,13 @@ def reproduce(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Show what there is, and the last verdicts.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="Reproduce everything.")] = False,
-    size: Annotated[Size, typer.Option(help="Minutes on a laptop, or the paper's own numbers.")] = "laptop",
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 3,
+    size: Annotated[
+        Size, typer.Option(help="Minutes on a laptop, a night on two cores, or the paper's own protocol.")
+    ] = "laptop",
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many seeds; unless told, 3 in laptop size and 1 in the others."),
+    ] = None,
     hours: Annotated[
         float | None, typer.Option(min=0.001, help="Stop after so long; the same command goes on.")
     ] = None,
@@ -62,10 +67,11 @@ def reproduce(
     if list_:
         show(_listed(folder))
         return
-    chosen = list(reproductions().values()) if all_ else [find(name) for name in names or []]
+    every = [one for one in reproductions().values() if size in one.about.sizes]
+    chosen = every if all_ else [find(name) for name in names or []]
     if not chosen and page is None:
         raise ConfigError("reproduce: wants a NAME, --all, --list or --page; --list shows the names")
-    failed = _reproduce_each(chosen, size, seeds, folder, hours)
+    failed = _reproduce_each(chosen, size, seeds or (3 if size == "laptop" else 1), folder, hours)
     if page is not None:
         _page(page, folder)
     if failed:
@@ -146,8 +152,7 @@ def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
 
 
 def _listed(folder: Path) -> "Table":
-    """All reproductions in both sizes, with their last verdicts in a folder."""
-    from cosilo.config.reproduces import SIZES
+    """All reproductions in all sizes, with their last verdicts in a folder."""
     from cosilo.reproduce.library import reproductions
     from cosilo.reproduce.record import RECORD_FILE, folder_of, read_record
     from cosilo.reproduce.sentences import overall
@@ -155,10 +160,10 @@ def _listed(folder: Path) -> "Table":
     table = new_table("name", "reproduces", "size", "minutes", "last verdict", right=("minutes",))
     for name, one in reproductions().items():
         about = one.about
-        for size in SIZES:
+        for size in about.sizes:
             path = folder_of(folder, name, size) / RECORD_FILE
             verdict = overall(about, read_record(path).values) if path.exists() else "not run"
-            first = size == SIZES[0]
+            first = size == about.sizes[0]
             what = f"{about.paper}, {about.what}: {about.shows}" if first else ""
             table.add_row(name if first else "", what, size, f"{about.minutes[size]:g}", verdict)
     return table

@@ -10,6 +10,7 @@ are only opened. A run that fails does not keep the others from running.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +67,21 @@ def plan_for(
     return merge_plans(folder, read_plan(folder), plan) if has_plan(folder) else plan
 
 
-def run_plan(plan: Plan, folder: Path, tell: Callable[[str], None] = lambda line: None) -> Comparison:
-    """Check all of a plan, then run what is not finished."""
+def run_plan(
+    plan: Plan,
+    folder: Path,
+    tell: Callable[[str], None] = lambda line: None,
+    only: Sequence[int] | None = None,
+) -> Comparison:
+    """Check all of a plan, then run what is not finished; `only`: some of its seeds, the others later."""
+    seeds = plan.seeds if only is None else tuple(only)
     own = {".lock", "comparison.json.part"}  # what a crash may have left
     if not has_plan(folder) and folder.exists() and any(e.name not in own for e in folder.iterdir()):
         raise RunError(f"{folder}: is not empty and not a comparison; choose another directory")
-    check(plan, folder)
+    check(replace(plan, seeds=seeds), folder)
     with locked(folder):
         write_plan(folder, plan)
-        return _run(plan, folder, tell)
+        return _run(plan, seeds, folder, tell)
 
 
 def read_comparison(folder: Path) -> Comparison:
@@ -136,11 +143,13 @@ def _problems(plan: Plan, seed: int, folder: Path) -> list[str]:
 # ---------------------------------------------------------------------- run after run
 
 
-def _run(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Comparison:
+def _run(plan: Plan, seeds: Sequence[int], folder: Path, tell: Callable[[str], None]) -> Comparison:
     runs, failures = {}, {}
     members: dict[int, build.Members] = {}
     for number, cell in enumerate(plan.cells, start=1):
         method, seed = cell
+        if seed not in seeds:
+            continue
         path = _place(folder, cell)
         done = _finished(path)
         line = f"{method}, seed {seed} ({number} of {len(plan.cells)})"

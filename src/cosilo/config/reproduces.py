@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Size = Literal["laptop", "paper"]
-SIZES: tuple[Size, ...] = ("laptop", "paper")
+#: Minutes on a laptop, a night on two cores, the paper's protocol to the letter.
+Size = Literal["laptop", "night", "paper"]
+SIZES: tuple[Size, ...] = ("laptop", "night", "paper")
 #: What can be read from a run.
 Measure = Literal[
     "accuracy",
@@ -60,9 +61,10 @@ class Number(_Strict):
     paper: float | None = None
     #: Whether lower is better.
     less: bool = False
-    #: For figures: the line it is on, and its place on the x-axis, which may differ at the paper's size.
+    #: For figures: the line it is on, and its place on the x-axis, which may differ in other sizes.
     line: str | None = None
     x: float | None = None
+    night_x: float | None = None
     paper_x: float | None = None
     #: Why it is not reached, by size.
     why: dict[Size, str] = {}
@@ -71,6 +73,11 @@ class Number(_Strict):
     def key(self) -> str:
         """The name of its values."""
         return self.of if self.over is None else f"{self.of} / {self.over}"
+
+    def x_in(self, size: Size) -> float | None:
+        """Its place on the x-axis in a size."""
+        other = {"laptop": None, "night": self.night_x, "paper": self.paper_x}[size]
+        return self.x if other is None else other
 
 
 class Claim(_Strict):
@@ -84,20 +91,29 @@ class Claim(_Strict):
 
 
 class Reproduces(_Strict):
-    """What a recipe reproduces. The recipe itself is in laptop size."""
+    """What a recipe reproduces.
+
+    The recipe itself is in laptop size. The other sizes say what they have otherwise: a number, a network,
+    the learners, whatever the paper's protocol asks for.
+    """
 
     paper: Literal["CoFED", "FML", "DoFed-SPP", "Tempo"]
     what: str
     shows: str
     methods: Annotated[list[str], Field(min_length=1)]
-    #: About how long it takes on two cores.
+    #: The sizes that there are, and about how long each takes on two cores: three seeds at laptop
+    #: size, one at the others.
     minutes: dict[Size, float]
-    #: Dotted keys of the recipe, with their values in the paper's size.
+    #: Dotted keys of the recipe, with their values in other sizes.
+    night_size: dict[str, Any] = {}
     paper_size: dict[str, Any] = {}
     #: Cases that are run separately, each with its own changes to the recipe.
     case: dict[str, dict[str, Any]] = {"all": {}}
-    #: Further changes of a case in the paper's size.
+    #: Further changes of a case in other sizes.
+    night_case: dict[str, dict[str, Any]] = {}
     paper_case: dict[str, dict[str, Any]] = {}
+    #: By size, the cases that it has, if these are not all.
+    cases: dict[Size, Annotated[list[str], Field(min_length=1)]] = {}
     number: list[Number] = []
     claim: list[Claim] = []
     #: The label of the figure's x-axis, if numbers are on lines.
@@ -115,10 +131,40 @@ class Reproduces(_Strict):
                 raise ValueError(f"cases {', '.join(self.case)} in {path!r}")
             if value.method not in self.methods:
                 raise ValueError(f"methods {', '.join(self.methods)} in {path!r}")
-        for case in self.paper_case:
-            if case not in self.case:
-                raise ValueError(f"cases {', '.join(self.case)} in paper_case; got {case!r}")
+        named = {"night_case": list(self.night_case), "paper_case": list(self.paper_case)}
+        named |= {f"cases.{size}": cases for size, cases in self.cases.items()}
+        for where, cases in named.items():
+            for case in cases:
+                if case not in self.case:
+                    raise ValueError(f"cases {', '.join(self.case)} in {where}; got {case!r}")
         return self
+
+    @model_validator(mode="after")
+    def _sizes_are_timed(self) -> "Reproduces":
+        said = {"night": self.night_size or self.night_case, "paper": self.paper_size or self.paper_case}
+        for size in [*(size for size, changes in said.items() if changes), *self.cases]:
+            if size not in self.minutes:
+                raise ValueError(f"minutes.{size}, since it says what that size is")
+        return self
+
+    @property
+    def sizes(self) -> list[Size]:
+        """The sizes that there are, the smallest first."""
+        return [size for size in SIZES if size in self.minutes]
+
+    def cases_in(self, size: Size) -> list[str]:
+        """The cases that a size has."""
+        return self.cases.get(size, list(self.case))
+
+    def changes(self, case: str, size: Size) -> list[dict[str, Any]]:
+        """What a case in a size changes of the recipe, to be applied in this order."""
+        by_size: dict[Size, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
+            "laptop": ({}, {}),
+            "night": (self.night_size, self.night_case),
+            "paper": (self.paper_size, self.paper_case),
+        }
+        whole, of_cases = by_size[size]
+        return [whole, self.case[case], of_cases.get(case, {})]
 
     @property
     def paths(self) -> list[str]:

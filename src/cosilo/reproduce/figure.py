@@ -1,13 +1,13 @@
 """The figure of a reproduction, as a file of its own: ours with their spread, and the paper's."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from cosilo.config.reproduces import Number, Reproduces
+from cosilo.config.reproduces import Number, Reproduces, Size
 from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, look
 from cosilo.reproduce.paper_verdict import Values, judge_number
 from cosilo.reproduce.sentences import PERCENT, unit
@@ -15,13 +15,13 @@ from cosilo.reproduce.sentences import PERCENT, unit
 _COLOURS = (BLUE, ORANGE, "#3d8b57", "#7b4fa3")
 
 
-def draw(about: Reproduces, sizes: dict[str, Values]) -> str:
+def draw(about: Reproduces, sizes: Mapping[Size, Values]) -> str:
     """SVG text; the same values give the same bytes."""
     with look():
         on_lines = [number for number in about.number if number.x is not None]
         if on_lines:
-            size, values = list(sizes.items())[-1]  # the paper's, if it was run
-            picture = _lines(about, on_lines, values, size == "paper")
+            size, values = list(sizes.items())[-1]  # the largest that was run
+            picture = _lines(about, on_lines, values, size)
         else:
             picture = _dots(about.number, sizes)
         file = io.StringIO()
@@ -32,16 +32,13 @@ def draw(about: Reproduces, sizes: dict[str, Values]) -> str:
     return "\n".join(line.rstrip() for line in text[text.index("<svg") :].splitlines()) + "\n"
 
 
-def _lines(about: Reproduces, numbers: Sequence[Number], values: Values, at_papers: bool) -> Figure:
+def _lines(about: Reproduces, numbers: Sequence[Number], values: Values, size: Size) -> Figure:
     picture = Figure(figsize=(520 / 72, 300 / 72), layout="constrained")
     axes = picture.subplots()
     at: set[float] = set()
     for place, label in enumerate(dict.fromkeys(number.line or "" for number in numbers)):
         mine = [number for number in numbers if (number.line or "") == label]
-        found = [
-            ((at_papers and number.paper_x) or number.x, judge_number(number, values).average)
-            for number in mine
-        ]
+        found = [(number.x_in(size), judge_number(number, values).average) for number in mine]
         there = [(x, average) for x, average in found if x is not None and average is not None]
         x, y = [x for x, _ in there], [average.mean for _, average in there]
         spread = [average.std or 0.0 for _, average in there]
@@ -59,7 +56,7 @@ def _lines(about: Reproduces, numbers: Sequence[Number], values: Values, at_pape
     return picture
 
 
-def _dots(numbers: Sequence[Number], sizes: dict[str, Values]) -> Figure:
+def _dots(numbers: Sequence[Number], sizes: Mapping[Size, Values]) -> Figure:
     """One panel for each unit."""
     panels: dict[str, list[Number]] = {}
     for number in numbers:

@@ -27,20 +27,19 @@ class Reproduction:
     def case(self, case: str, size: Size) -> dict[str, Any]:
         """The recipe of one case."""
         values = copy.deepcopy({key: value for key, value in self.values.items() if key != "reproduces"})
-        changes = [self.about.case[case]]
-        if size == "paper":
-            changes = [self.about.paper_size, *changes, self.about.paper_case.get(case, {})]
-        for table in changes:
+        for table in self.about.changes(case, size):
             for key, value in table.items():
                 settings.put(values, key, copy.deepcopy(value), f"{self.name}: reproduces: {key}")
         return values
 
     def plans(self, size: Size, seeds: int, folder: Path) -> dict[str, Plan]:
         """By case: what is compared, with what is in the case's folder already."""
+        if size not in self.about.sizes:
+            raise ConfigError(f"{self.name}: has no {size} size; it has {listing(self.about.sizes)}")
         source = Source(f"{self.name}.toml", self.folder)
         return {
             case: plan_for(self.case(case, size), source, self.about.methods, seeds, folder / case)
-            for case in self.about.case
+            for case in self.about.cases_in(size)
         }
 
 

@@ -19,20 +19,28 @@ from cosilo.runs.run import RunDirectory
 _TIMES = ("rounds_to", "seconds_to")
 
 
+def finished_seeds(found: Mapping[str, Comparison]) -> list[int]:
+    """The seeds on which there is a finished run; `found` are the comparisons by case."""
+    return sorted({seed for case in found.values() for _, seed in case.runs})
+
+
 def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, list[float | None]]:
-    """The values of all paths that are named, one for each seed; `found` are the comparisons by case."""
+    """The values of all paths of these cases, one for each seed; None where a run is not finished."""
+    seeds = finished_seeds(found)
     values: dict[str, list[float | None]] = {}
     known: dict[tuple[str, str, int], Numbers] = {}
     goals: dict[str, Goal | None] = {}
     for text in about.paths:
         path = ValuePath.parse(text)
+        if path.case not in found:
+            continue  # another size has it, or it comes later
         case = found[path.case]
         if path.measure in _TIMES and path.case not in goals:
             summary = summarise(case)  # which may have other methods too
             rows = tuple(row for row in summary.rows if row.name in about.methods)
             goals[path.case] = time_to_accuracy(replace(summary, rows=rows))
         row: list[float | None] = []
-        for seed in case.seeds:
+        for seed in seeds:
             run = case.runs.get((path.method, seed))
             if run is None:
                 row.append(None)
@@ -86,10 +94,14 @@ def chosen_silos(comparison: Comparison, run: RunDirectory, whom: str) -> list[s
     return _chosen(settings, list(run.about["silos"]), whom)
 
 
-def unknown_silos(plan: Plan, names: list[str], about: Reproduces) -> list[str]:
-    """One line for each path that names silos or learners which are not there."""
-    named = [(path, ValuePath.parse(path).whom) for path in about.paths]
-    odd = {path: whom for path, whom in named if whom is not None and not _chosen(plan.settings, names, whom)}
+def unknown_silos(case: str, plan: Plan, names: list[str], about: Reproduces) -> list[str]:
+    """One line for each path of a case that names silos or learners which are not there."""
+    named = {path: ValuePath.parse(path) for path in about.paths}
+    odd = {
+        text: path.whom
+        for text, path in named.items()
+        if path.case == case and path.whom is not None and not _chosen(plan.settings, names, path.whom)
+    }
     return [
         f"{plan.source.name}: reproduces: no silo and no learner {who!r} in {at!r}" for at, who in odd.items()
     ]

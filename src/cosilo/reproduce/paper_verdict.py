@@ -40,7 +40,10 @@ def number_values(number: Number, values: Values) -> list[float | None]:
     mine = values.get(number.of, [])
     if number.over is None:
         return list(mine)
-    pairs = zip(mine, values.get(number.over, []), strict=True)
+    others = values.get(number.over, [])
+    if not others:
+        return [None] * len(mine)
+    pairs = zip(mine, others, strict=True)
     return [None if one is None or not other else one / other for one, other in pairs]
 
 

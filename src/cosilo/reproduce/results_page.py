@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from cosilo.config.reproduces import SIZES, Claim, Number
+from cosilo.config.reproduces import SIZES, Claim, Number, Size
 from cosilo.reproduce.figure import draw
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.paper_verdict import judge_claim, judge_number
@@ -20,8 +20,9 @@ hand.
 - A number is the mean over the seeds ± standard deviation (n − 1), after the last round, never the best one.
   Nothing is chosen on test data, except where a line says so.
 - **Reached**: the mean gets to the paper's number, or misses it by no more than its spread; exceeded: it is
-  above by more than that. Laptop size takes minutes on two cores, with fewer silos, samples and rounds than
-  the paper has; paper size has the paper's.
+  above by more than that.
+- Laptop size takes minutes on two cores, with fewer silos, samples and rounds than the paper has; night size
+  takes up to eight hours; paper size has the paper's protocol.
 - **Holds**: what the paper claims is so for the means; on how many seeds is said too.
 """
 
@@ -46,7 +47,7 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
     parts, missing = [_HEAD, _overview(library, records)], []
     paper = None
     for name, one in library.items():
-        mine = {str(size): records[name, size] for size in SIZES if (name, size) in records}
+        mine = {size: records[name, size] for size in SIZES if (name, size) in records}
         if not mine:
             missing.append(name)
             continue
@@ -62,17 +63,19 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
 
 
 def _overview(library: Mapping[str, Reproduction], records: Records) -> str:
-    rows = ["| reproduction | paper | laptop size | paper size |", "|---|---|---|---|"]
+    rows = ["| reproduction | paper | laptop size | night size | paper size |", "|---|---|---|---|---|"]
     for name, one in library.items():
         verdicts = [
-            overall(one.about, records[name, size].values) if (name, size) in records else "not run"
+            overall(one.about, records[name, size].values)
+            if (name, size) in records
+            else ("not run" if size in one.about.sizes else "–")
             for size in SIZES
         ]
         rows.append(f"| `{name}` | {one.about.paper}, {one.about.what} | {' | '.join(verdicts)} |")
     return "\n".join(rows) + "\n"
 
 
-def section(one: Reproduction, records: Mapping[str, ReproductionRecord], folder: str) -> str:
+def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folder: str) -> str:
     """One reproduction."""
     about = one.about
     lines = [
@@ -93,7 +96,7 @@ def section(one: Reproduction, records: Mapping[str, ReproductionRecord], folder
     return "\n".join(lines) + "\n"
 
 
-def _table(numbers: Sequence[Number], records: Mapping[str, ReproductionRecord]) -> list[str]:
+def _table(numbers: Sequence[Number], records: Mapping[Size, ReproductionRecord]) -> list[str]:
     heads = [f"ours, {size} size | verdict" for size in records]
     rows = [f"| | paper | {' | '.join(heads)} |", "|---|---|" + "---|---|" * len(records)]
     for number in numbers:
@@ -105,7 +108,7 @@ def _table(numbers: Sequence[Number], records: Mapping[str, ReproductionRecord])
     return rows
 
 
-def _claim(claim: Claim, records: Mapping[str, ReproductionRecord]) -> str:
+def _claim(claim: Claim, records: Mapping[Size, ReproductionRecord]) -> str:
     told = []
     for size, record in records.items():
         held = judge_claim(claim, record.values)
@@ -114,7 +117,7 @@ def _claim(claim: Claim, records: Mapping[str, ReproductionRecord]) -> str:
     return f"- {claim.text}: {'; '.join(told)}"
 
 
-def _whys(one: Reproduction, records: Mapping[str, ReproductionRecord]) -> list[str]:
+def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list[str]:
     """A sentence on everything that is not reached or does not hold."""
     told: dict[str, list[str]] = {}
     for size, record in records.items():

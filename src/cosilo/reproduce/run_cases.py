@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cosilo.comparison.compare import check, run_plan
-from cosilo.comparison.plan import Plan
+from cosilo.comparison.compare import check, read_comparison, run_plan
+from cosilo.comparison.plan import Plan, has_plan
 from cosilo.config.reproduces import Size
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.report.summary import numbers
 from cosilo.reproduce.library import Reproduction
-from cosilo.reproduce.measures import measure, unknown_silos
+from cosilo.reproduce.measures import finished_seeds, measure, unknown_silos
 from cosilo.reproduce.record import RECORD_FILE, ReproductionRecord, commit, folder_of, machine, write_record
 from cosilo.runs.comparison import Comparison
 from cosilo.version import __version__
@@ -24,25 +24,41 @@ def run_reproduction(
     parent: Path,
     tell: Callable[[str], None] = lambda line: None,
 ) -> ReproductionRecord:
-    """Run what is not finished yet, and write the record; everything is checked before anything is run."""
+    """Run what is not finished yet, all cases on a seed before the next; everything is checked before.
+
+    Whenever a case is through with a seed, the record is written: what is cut short has a record of what was
+    finished, and a record grows with the seeds.
+    """
     folder = folder_of(parent, one.name, size)
     plans = one.plans(size, seeds, folder)
     _check(one, plans, folder)
-    found: dict[str, Comparison] = {}
-    for case, plan in plans.items():
-        before = f"{one.name}, {case}: " if len(plans) > 1 else f"{one.name}: "
-        found[case] = run_plan(plan, folder / case, lambda line, before=before: tell(before + line))  # type: ignore[misc]
-    failed = [
-        f"{case}, {cell[0]}, seed {cell[1]}: {failure.story}"
-        for case, comparison in found.items()
-        for cell, failure in comparison.failures.items()
-    ]
+    failed = []
+    record = None
+    for seed in sorted({seed for plan in plans.values() for seed in plan.seeds}):
+        for case, plan in plans.items():
+            if seed not in plan.seeds:
+                continue
+            before = f"{one.name}, {case}: " if len(plans) > 1 else f"{one.name}: "
+            done = run_plan(plan, folder / case, lambda line, before=before: tell(before + line), [seed])  # type: ignore[misc]
+            failed += [
+                f"{case}, {method}, seed {seed}: {failure.story}"
+                for (method, _), failure in done.failures.items()
+            ]
+            found = {name: read_comparison(folder / name) for name in plans if has_plan(folder / name)}
+            if finished_seeds(found):
+                record = _record(one, size, found)
+                write_record(record, folder / RECORD_FILE)
     if failed:
         raise RunError("\n".join([*failed, "the same command continues with it"]))
-    record = ReproductionRecord(
+    assert record is not None  # without a failure, runs are finished
+    return record
+
+
+def _record(one: Reproduction, size: Size, found: Mapping[str, Comparison]) -> ReproductionRecord:
+    return ReproductionRecord(
         name=one.name,
         size=size,
-        seeds=list(next(iter(plans.values())).seeds),
+        seeds=finished_seeds(found),
         values=measure(found, one.about),
         minutes=round(_seconds(found) / 60, 1),
         machine=machine(),
@@ -51,8 +67,6 @@ def run_reproduction(
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         scale=_scale(found),
     )
-    write_record(record, folder / RECORD_FILE)
-    return record
 
 
 def _check(one: Reproduction, plans: Mapping[str, Plan], folder: Path) -> None:
@@ -61,7 +75,7 @@ def _check(one: Reproduction, plans: Mapping[str, Plan], folder: Path) -> None:
         try:
             check(plan, folder / case)
             names = [silo.name for silo in plan.members(plan.seeds[0])[0]]
-            problems += unknown_silos(plan, names, one.about)
+            problems += unknown_silos(case, plan, names, one.about)
         except CosiloError as error:
             problems += str(error).splitlines()
     if problems:
