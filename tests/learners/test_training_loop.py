@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from cosilo.errors import LearnerError
-from cosilo.learners import Training
+from cosilo.learners import Network, Training
 from cosilo.learners.base import balanced_weights
 from cosilo.learners.losses import cross_entropy
 from cosilo.learners.tensors import Labelled, as_module_input, as_tensor, device_of, outputs
 from cosilo.learners.trainee import Trainee
-from cosilo.learners.training_loop import batch_sizes, train
+from cosilo.learners.training_loop import augmented, batch_sizes, train
 from cosilo.learners.zoo import mlp
 
 # ---------------------------------------------------------------------- tensors
@@ -338,3 +338,40 @@ def test_what_comes_after_a_step_sees_its_number_and_the_new_parameters(module):
     assert numbers == [1, 2, 3, 4, 5, 6]
     assert len({tuple(value.tolist()) for value in values}) == 6
     assert torch.equal(values[-1], torch.cat([p.detach().flatten() for p in module.parameters()]))
+
+
+# ---------------------------------------------------------------------- augmentation and passes
+
+
+def test_shifted_images_repeat_their_edge_and_flips_are_mirrors():
+    image = torch.arange(64.0).reshape(1, 8, 8, 1)
+    seen = augmented(image, torch.zeros(400, dtype=torch.long), ["flip", "shift"], torch.Generator())
+    wanted = []
+    for down in (-1, 0, 1):  # an eighth of eight
+        for right in (-1, 0, 1):
+            rows = np.clip(np.arange(8) + down, 0, 7)
+            columns = np.clip(np.arange(8) + right, 0, 7)
+            for columns_ in (columns, 7 - columns):
+                wanted.append(image[0, :, :, 0].numpy()[np.ix_(rows, columns_)].tobytes())
+    found = {one[:, :, 0].numpy().tobytes() for one in seen}
+    assert found <= set(wanted)
+    assert len(found) > 12  # of the 18 that there are
+
+
+def test_augmentation_keeps_form_and_type():
+    images = torch.randint(0, 255, (5, 16, 16, 3), dtype=torch.uint8)
+    found = augmented(images, torch.tensor([4, 2]), ["flip"], torch.Generator().manual_seed(1))
+    assert (found.shape, found.dtype) == ((2, 16, 16, 3), torch.uint8)
+    for one, index in zip(found, (4, 2), strict=True):
+        assert (one == images[index]).all() or (one == images[index].flip(1)).all()
+
+
+def test_augmentation_is_for_images():
+    network = Network(lambda shape, k: nn.Linear(shape[0], k), Training(augment=["flip"], epochs=1))
+    with pytest.raises(LearnerError, match=r"augment = \['flip'\] wants images; got numbers of shape \(2,\)"):
+        network.fit(np.zeros((4, 2)), np.array([0, 1, 0, 1]), n_classes=2, seed=0)
+
+
+def test_as_many_epochs_as_come_nearest_to_the_passes():
+    assert [Training(passes=100).on(n).epochs for n in (100, 60, 70, 1000)] == [1, 2, 1, 1]
+    assert Training(epochs=7).on(3).epochs == 7

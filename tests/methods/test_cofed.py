@@ -281,14 +281,16 @@ def test_what_early_stopping_looks_at(selection, monkeypatch):
     silo = Silo("s", X, y, DecisionTreeClassifier(), test=test)
     monkeypatch.setattr(silo, "learner", Listener())
     CoFED(selection=selection).train(silo)
-    ((trained, held),) = Listener.heard
+    (trained, held), *then = Listener.heard
     if selection == "test":
         assert trained == 40
         assert (held == test[0]).all()
+        assert not then
     else:
         assert trained == 32
         assert held.max() < 1000
         assert len(held) == 8
+        assert then == [(40, None)]  # the choice is made: now with all data
 
 
 def test_choosing_on_test_data_needs_some():

@@ -120,24 +120,27 @@ def test_validation_data_is_the_same_every_time_and_holds_no_pseudo_label():
     one = silo(learner=Spy(), test=None, pool=X + 1000)
     one.fit(LOCAL, validate=True)
     one.fit(FEDERATED, pseudo=one.pool_examples(np.array([3]), np.array([0])), validate=True)
-    first, second = Spy.seen
+    first, everything, second, all_and_more = Spy.seen
     assert len(first) == 16
     assert second - first == {tuple(X[3] + 1000)}
+    assert all_and_more - everything == {tuple(X[3] + 1000)}
+    assert len(everything) == 20
     assert one.validation_accuracy() == 0.5
 
 
 def test_a_network_that_stops_early_looks_at_a_part_of_the_pseudo_labels_too(monkeypatch):
     one = silo(learner=Network(zoo.mlp, Training(epochs=2, patience=1)), test=None, pool=X + 1000)
     seen = []
-    fit = one.learner.fit
+    fit = Network.fit
 
-    def spy(data, y, **options):
+    def spy(network, data, y, **options):
         held = options["validation"]
-        seen.append([set(map(tuple, part)) for part in (data, held[0])])
-        assert len(held[0]) == len(held[1])
-        fit(data, y, **options)
+        if held is not None:
+            seen.append([set(map(tuple, part)) for part in (data, held[0])])
+            assert len(held[0]) == len(held[1])
+        fit(network, data, y, **options)
 
-    monkeypatch.setattr(one.learner, "fit", spy)
+    monkeypatch.setattr(Network, "fit", spy)
     one.fit(LOCAL)
     index, label = np.arange(15), np.arange(15) % 2
     one.fit(FEDERATED, pseudo=one.pool_examples(index, label), update=True)

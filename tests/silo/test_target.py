@@ -225,7 +225,7 @@ def test_it_votes_and_validates_in_its_whole_task():
     bayes.fit(LOCAL, validate=True)
     held = bayes.data.validation()[0]
     assert len(np.unique(held[1])) == 5
-    assert bayes.validation_accuracy() == np.mean(bayes.learner.predict(held[0]) == held[1]) > 0.8
+    assert bayes.validation_accuracy() == np.mean(bayes.trial.predict(held[0]) == held[1]) > 0.8
 
 
 def test_a_learner_without_probabilities_predicts_as_it_does():

@@ -14,6 +14,8 @@ Measure = Literal[
     "local",
     "relative",
     "share",
+    "control",
+    "taught",
     "joint",
     "labelling",
     "elected",

@@ -103,6 +103,12 @@ def _network(build: Any, settings: LearnerSettings, X: "Instances", where: str) 
             trainings[key] = None if given is None else Training(**given)
         except ValidationError as error:
             raise ConfigError(explain(error, where, Training, key)) from None
+    for key in ("choices", "update_choices"):
+        for place, change in enumerate(getattr(settings, key)):
+            try:
+                Training(**change)
+            except ValidationError as error:
+                raise ConfigError(explain(error, where, Training, f"{key}.{place}")) from None
     arguments = settings.arguments()
     try:
         inspect.signature(build).bind(input_shape=(1,), n_classes=2, **arguments)
@@ -115,7 +121,14 @@ def _network(build: Any, settings: LearnerSettings, X: "Instances", where: str) 
     module.__name__ = getattr(build, "__name__", "module")
     # The network for texts reads words; those who bring token ids say so by their numbers.
     tokens = arguments.get("vocabulary_size", 2**15) if settings.use == "text" and _is_text(X) else None
-    return Network(module, trainings["training"] or Training(), trainings["update"], tokens=tokens)
+    return Network(
+        module,
+        trainings["training"] or Training(),
+        trainings["update"],
+        choices=settings.choices,
+        update_choices=settings.update_choices,
+        tokens=tokens,
+    )
 
 
 def _is_text(X: "Instances") -> bool:

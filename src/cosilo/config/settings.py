@@ -22,13 +22,15 @@ class Strict(BaseModel):
 
 
 class LearnerSettings(BaseModel):
-    """`use` is an import path; `training` and `update` train a torch module; other keys are its arguments."""
+    """`use` is an import path; `training` to `update_choices` train a torch module; others are its own."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     use: str
     training: dict[str, Any] | None = None
     update: dict[str, Any] | None = None
+    choices: list[dict[str, Any]] = []
+    update_choices: list[dict[str, Any]] = []
 
     def arguments(self) -> dict[str, Any]:
         """The keys that are the learner's own."""

@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Findings)
 #: What a run finds out besides its method's findings, by key of its result.
 _SCORES: Mapping[Measure, str] = {
     Measure.OWN: "scores",
+    Measure.CONTROL: "control",
     Measure.LABELLING: "labelling",
     Measure.JOINT: "joint",
 }

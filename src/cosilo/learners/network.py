@@ -1,6 +1,7 @@
 """The adapter for torch modules: a training around an `nn.Module`."""
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -55,6 +56,11 @@ class Network:
     update : Training, default None
         How it is trained on what other silos taught; None: as `training`, with batches of 1000 and a
         class-weighted loss.
+    choices : list of dict, default ()
+        What to try instead: each is `training` with some settings changed. The one with the smallest loss on
+        held-out data is taken; an update likewise has `update_choices`.
+    update_choices : list of dict, default ()
+        What to try instead of `update`.
     tokens : int, default None
         The size of a vocabulary: instances are then texts, and the module gets ids of their words
         (`zoo.hash_tokens`).
@@ -79,6 +85,8 @@ class Network:
         training: Training | None = None,
         update: Training | None = None,
         *,
+        choices: Sequence[Mapping[str, object]] = (),
+        update_choices: Sequence[Mapping[str, object]] = (),
         tokens: int | None = None,
     ) -> None:
         if not callable(module):
@@ -90,7 +98,11 @@ class Network:
         self.tokens = tokens
         self.update = update or self.training.but(batch=1000, balanced=True)
         self.weighs_by_itself = self.update.balanced
-        self.wants_validation = self.training.patience is not None or self.update.patience is not None
+        self._changes = {False: choices, True: update_choices}
+        candidates = [*self._choices(False), *self._choices(True)]
+        self.wants_validation = len(candidates) > 2 or any(one.patience is not None for one in candidates)
+        #: How the last training ended up: settings with which the same comes out without a look at held data.
+        self.trained_as_: Training
         self.module_: nn.Module | None = None
         self.n_classes_: int
         self.seed_: int
@@ -113,9 +125,10 @@ class Network:
     ) -> None:
         """Train from the template's weights, or with `warm` from the ones learnt before.
 
-        `training` stands in for the network's own.
+        `training` stands in for the network's own. With validation data, of several choices the one with
+        the smallest loss on it is taken.
         """
-        training = training or (self.update if update else self.training)
+        choices = [training] if training is not None else self._choices(update)
         if warm:
             self.fitted()
             shape, is_bytes = _form(self._tensor(take(X, slice(0, 2)), self.columns_))
@@ -124,12 +137,23 @@ class Network:
                     f"{self.name}: warm fit on {_words(shape, is_bytes)} and {n_classes} classes, but it has "
                     f"learnt {_words(self.input_shape_, self.bytes_)} and {self.n_classes_}; set warm=False"
                 )
-            network = self
-        else:
+        found: list[tuple[float, Network]] = []
+        for choice in choices if validation is not None else choices[:1]:
             network = copy.copy(self)  # a fit that fails leaves what was learnt before
-            network.begin(take(X, slice(0, 2)), n_classes=n_classes, seed=seed)
-        network.train(X, y, seed=seed, training=training, sample_weight=sample_weight, validation=validation)
-        vars(self).update(vars(network))
+            if not warm:
+                network.begin(take(X, slice(0, 2)), n_classes=n_classes, seed=seed)
+            elif len(choices) > 1:
+                network.module_ = copy.deepcopy(self.module_)
+            network.train(
+                X, y, seed=seed, training=choice, sample_weight=sample_weight, validation=validation
+            )
+            loss = math.inf if validation is None or len(choices) == 1 else network.loss(*validation)
+            found.append((loss, network))
+        vars(self).update(vars(min(found, key=lambda pair: pair[0])[1]))
+
+    def _choices(self, update: bool) -> list[Training]:
+        base = self.update if update else self.training
+        return [base, *(base.but(**change) for change in self._changes[update])]
 
     def train(
         self,
@@ -160,6 +184,11 @@ class Network:
             )
         if sample_weight is None and training.balanced and y.dtype.kind != "f":
             sample_weight = balanced_weights(np.asarray(y, dtype=np.int64), self.n_classes_)
+        if training.augment and len(self.input_shape_) != 3:
+            raise LearnerError(
+                f"{self.name}: augment = {list(training.augment)} wants images; "
+                f"got {_words(self.input_shape_, self.bytes_)}"
+            )
         device, held = device_of(training.device), None
         data = Labelled.of(self._tensor(X, self.columns_), y, sample_weight).to(device)
         if validation is not None:
@@ -182,7 +211,8 @@ class Network:
             trainees = [mine, *others]
             for trainee in trainees:
                 stack.enter_context(_whole(trainee.module))
-            train(trainees, data, training, held, seed=seed)
+            _, epochs = train(trainees, data, training, held, seed=seed)
+        self.trained_as_ = training.but(epochs=epochs, passes=None, patience=None)
         for trainee in trainees:
             trainee.module.eval()
         return mine.optimiser.state()

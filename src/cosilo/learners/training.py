@@ -26,6 +26,8 @@ class Training(BaseModel):
         What the schedule multiplies with.
     epochs : int, default 20
         How often all instances are seen.
+    passes : int, default None
+        How many instances are seen in all, instead of so many epochs: as many whole epochs as come nearest.
     batch : int, default 50
         Instances in a batch; never more than there are.
     patience : int, default None
@@ -33,6 +35,9 @@ class Training(BaseModel):
         never.
     balanced : bool, default False
         Whether each sample is weighed by 1/count of its class, scaled to mean 1.
+    augment : list of {"flip", "shift"}, default ()
+        What is done to images at random each time they are seen: mirrored left to right; moved by up to an
+        eighth of their size, with the pixels at the edge repeated.
     device : {"auto", "cpu", "cuda", "mps"}, default "auto"
         Where; auto: on a GPU if there is one.
 
@@ -51,9 +56,11 @@ class Training(BaseModel):
     schedule: Literal["constant", "exponential", "cosine", "step"] = "exponential"
     decay: Annotated[float, Field(gt=0, le=1)] = 0.99
     epochs: Annotated[int, Field(ge=1)] = 20
+    passes: Annotated[int | None, Field(ge=1)] = None
     batch: Annotated[int, Field(ge=1)] = 50
     patience: Annotated[int | None, Field(ge=1)] = None
     balanced: bool = False
+    augment: tuple[Literal["flip", "shift"], ...] = ()
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def but(self, **changes: object) -> "Training":
@@ -63,6 +70,16 @@ class Training(BaseModel):
         3
         """
         return Training.model_validate({**self.model_dump(), **changes})
+
+    def on(self, instances: int) -> "Training":
+        """The same for so many instances: `passes` become epochs.
+
+        >>> Training(passes=1000).on(300).epochs
+        3
+        """
+        if self.passes is None:
+            return self
+        return self.but(epochs=max(1, round(self.passes / max(instances, 1))), passes=None)
 
     def rate(self, epoch: int) -> float:
         """The learning rate of an epoch; the first is epoch 0."""

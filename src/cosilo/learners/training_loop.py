@@ -32,7 +32,9 @@ def batch_sizes(n: int, batch: int) -> list[int]:
 _READY = 4096
 
 
-def batches(data: Labelled, batch: int, order: torch.Generator) -> Iterator[Labelled]:
+def batches(
+    data: Labelled, batch: int, order: torch.Generator, augment: Sequence[str] = ()
+) -> Iterator[Labelled]:
     """The batches of one epoch, as a module sees them: one permutation, and slices of it."""
     sizes = batch_sizes(len(data.x), batch)
     shuffled = torch.randperm(len(data.x), generator=order).to(data.x.device)
@@ -40,7 +42,8 @@ def batches(data: Labelled, batch: int, order: torch.Generator) -> Iterator[Labe
     start = 0
     for group in (sizes[i : i + at_once] for i in range(0, len(sizes), at_once)):
         index = shuffled[start : start + sum(group)]
-        x = torch.split(as_module_input(data.x.index_select(0, index)), group)
+        images = augmented(data.x, index, augment, order) if augment else data.x.index_select(0, index)
+        x = torch.split(as_module_input(images), group)
         y = torch.split(data.y.index_select(0, index), group)
         if data.weight is None:
             weight: Sequence[Tensor | None] = [None] * len(group)
@@ -50,6 +53,28 @@ def batches(data: Labelled, batch: int, order: torch.Generator) -> Iterator[Labe
         start += sum(group)
 
 
+def augmented(images: Tensor, index: Tensor, kinds: Sequence[str], order: torch.Generator) -> Tensor:
+    """Some of the images as they are stored (n, height, width, …), each changed at random.
+
+    >>> images = torch.arange(4.0).reshape(1, 1, 4)
+    >>> augmented(images, torch.tensor([0, 0]), ["flip"], torch.Generator().manual_seed(0)).tolist()
+    [[[3.0, 2.0, 1.0, 0.0]], [[0.0, 1.0, 2.0, 3.0]]]
+    """
+    height, width = images.shape[1:3]
+
+    def moved(size: int) -> Tensor:
+        most = size // 8 if "shift" in kinds else 0
+        by = torch.randint(-most, most + 1, (len(index), 1), generator=order)
+        return (torch.arange(size) + by).clamp_(0, size - 1)
+
+    rows, columns = moved(height), moved(width)
+    if "flip" in kinds:
+        mirrored = torch.rand(len(index), 1, generator=order) < 0.5
+        columns = torch.where(mirrored, width - 1 - columns, columns)
+    device = images.device
+    return images[index[:, None, None], rows[:, :, None].to(device), columns[:, None, :].to(device)]
+
+
 def train(
     trainees: Sequence[Trainee],
     data: Labelled,
@@ -57,12 +82,14 @@ def train(
     held: Labelled | None = None,
     *,
     seed: int,
-) -> None:
+) -> tuple[float, int]:
     """Train modules in place by one training, all on the same batches.
 
     All outputs are taken before any network moves, and each loss gets those of the others too, held still.
-    With `held`, stop early by the first network's loss on that, and go back to its best epoch.
+    With `held`, stop early by the first network's loss on that, and go back to its best epoch. Returns that
+    loss and how many epochs it took to get there.
     """
+    training = training.on(len(data.x))
     first, modules = trainees[0], [trainee.module for trainee in trainees]
     order = torch.Generator().manual_seed(seed % 2**63)
     best_loss, best_epoch, best = math.inf, 0, [module.state_dict() for module in modules]
@@ -71,7 +98,7 @@ def train(
             module.train()
         rate = training.rate(epoch)
         total = torch.zeros((), device=data.x.device)  # asked for once per epoch: asking waits for the device
-        for x, y, weight in batches(data, training.batch, order):
+        for x, y, weight in batches(data, training.batch, order, training.augment):
             answers = [trainee.outputs(x) for trainee in trainees]
             for place, trainee in enumerate(trainees):
                 others = answers[:place] + answers[place + 1 :]
@@ -90,9 +117,11 @@ def train(
                 ]
             elif epoch - best_epoch >= training.patience:
                 break
-    if held is not None:
-        for module, state in zip(modules, best, strict=True):
-            module.load_state_dict(state)
+    if held is None:
+        return best_loss, training.epochs
+    for module, state in zip(modules, best, strict=True):
+        module.load_state_dict(state)
+    return best_loss, best_epoch + 1
 
 
 @torch.no_grad()

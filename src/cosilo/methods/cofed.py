@@ -49,6 +49,8 @@ class Vote(BaseModel):
     elected: dict[str, int]
     #: Instances that each silo was given, by silo.
     received: dict[str, int] = {}
+    #: Of these, the share that has the label which the silo itself voted for.
+    own_votes: dict[str, float] = {}
     #: The share of the pool on which a silo abstained.
     abstained: dict[str, float]
     #: Of two voters, on the pool; None where they have no class in common.
@@ -79,6 +81,11 @@ class CoFED(Method):
         (auto) the same for networks and as in its own data for whatever takes sample weights.
     selection : {"validation", "test"}, default "validation"
         What a network's early stopping looks at; test is no honest result, the report warns of it.
+    updates : int, default None
+        How many silos, drawn at random, do update training; the others only vote. None: all.
+    control : bool, default True
+        Whether networks that go on from their local model are also trained as long on their own data alone:
+        what is gained beyond that is what elected labels taught. It takes as long as the update.
     rounds : int, default 1
         How often to label, vote and update; one is the paper's, more saturate.
 
@@ -97,6 +104,8 @@ class CoFED(Method):
     update_from: Literal["auto", "local", "scratch"] = "auto"
     class_weights: Literal["auto", "equal", "own", "none"] = "auto"
     selection: Literal["validation", "test"] = "validation"
+    updates: Annotated[int | None, Field(ge=1)] = None
+    control: bool = True
     rounds: Annotated[int, Field(ge=1)] = 1
 
     def coordinate(self, silos: Silos) -> None:
@@ -104,25 +113,39 @@ class CoFED(Method):
         trained = silos.ask("train")  # 1. local training
         silos.evaluate(LOCAL, to=trained)
         weights = self._weights(silos, trained)
+        learners = list(trained)
+        if self.updates is not None and self.updates < len(learners):
+            drawn = silos.rng.choice(len(learners), self.updates, replace=False)
+            learners = [learners[place] for place in sorted(drawn)]
         for stage in [*map(Stage.after_round, range(1, self.rounds)), FEDERATED]:
-            silos.found(Votes).voting.append(self._round(silos, list(trained), weights, stage))
+            votes = silos.ask("label", to=list(trained))  # 2. pseudolabelling
+            silos.found(Votes).voting.append(self._round(silos, votes, learners, weights, stage))
 
-    def _round(self, silos: Silos, names: list[str], weights: dict[str, float], stage: Stage) -> Vote:
-        votes = silos.ask("label", to=names)  # 2. pseudolabelling
+    def _round(
+        self, silos: Silos, votes: Replies, learners: list[str], weights: dict[str, float], stage: Stage
+    ) -> Vote:
         elected, vote = self._elect(silos, votes, weights, stage)  # 3. aggregation
         vocabulary = silos.vocabulary
 
-        def share_of(name: str) -> Message:  # R_i (eq. 19), in the silo's own codes
+        def share_of(name: str) -> tuple[NDArray[Any], NDArray[Any]]:  # R_i (eq. 19), in the silo's own codes
             codes = silos.tasks[name].codes_in(vocabulary)
             index, label = elected.for_task(codes)
             own = np.zeros(len(vocabulary), np.int32)
             own[codes] = np.arange(len(codes))
-            return {"index": index, "label": own[label], "stage": str(stage)}
+            return index, own[label]
 
-        updated = silos.ask("update", each=share_of, to=names)  # 4. update training
+        def message(name: str) -> Message:
+            index, label = share_of(name)
+            return {"index": index, "label": label, "stage": str(stage)}
+
+        updated = silos.ask("update", each=message, to=learners)  # 4. update training
         silos.evaluate(stage, to=updated)
-        mine = {name: elected.for_task(silos.tasks[name].codes_in(vocabulary)) for name in updated}
-        vote.received = {name: len(index) for name, (index, _) in mine.items()}
+        for name in updated:
+            index, label = share_of(name)
+            vote.received[name] = len(index)
+            if name in votes and len(index):
+                said = votes[name].array("votes")[index]
+                vote.own_votes[name] = round(float(np.mean(said == label)), 6)
         return vote
 
     def _weights(self, silos: Silos, trained: Replies) -> dict[str, float]:
@@ -197,6 +220,7 @@ class CoFED(Method):
             classes=self.class_weights,
             validate=self.weights == "accuracy",
             on_test=self.selection == "test",
+            control=self.control,
         )
 
     # ------------------------------------------------------------------ before anything is computed

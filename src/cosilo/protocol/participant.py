@@ -86,6 +86,8 @@ class Participant(ABC):
     task: Task
     #: The black box; an institution has none.
     learner: Learner | None = None
+    #: The same, trained without the validation part of the data: what choices are made by.
+    trial: Learner | None = None
 
     def __init__(self, name: str, shares: Iterable[str]) -> None:
         if not re.fullmatch(NAME, name):
@@ -101,6 +103,7 @@ class Participant(ABC):
         """Return to the state before the first step."""
         #: Whether there is a model: the learner was trained here, or loaded.
         self.trained = False
+        self.trial = None
         self.notes = Notes(self)
         self.scores = Scores(self)
         #: Whether the model, the scores or the notes have to be saved with the step.

@@ -11,6 +11,10 @@ _ABOUT = {
         "share of its test instances that the global network gets right, among all classes",
         "how many test instances it has",
     ),
+    Measure.CONTROL: (
+        "share of its test instances that its model gets right after as much training on its own data alone",
+        "how many test instances it has",
+    ),
     Measure.LABELLING: (
         "share of its unlabelled target points that have the right label",
         "how many unlabelled target points with a known class it has",

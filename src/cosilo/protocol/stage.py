@@ -58,6 +58,8 @@ class Measure(StrEnum):
     OWN = "own"
     #: The global network, among all classes.
     JOINT = "joint"
+    #: What the silo's model would be without what others taught it, after as much training.
+    CONTROL = "control"
     #: The labels of unlabelled target points.
     LABELLING = "labelling"
 

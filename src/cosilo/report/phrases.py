@@ -1,5 +1,7 @@
 """The sentences of a run's report."""
 
+import statistics
+
 from cosilo.protocol.stage import LOCAL
 from cosilo.report.facts import Facts
 from cosilo.report.formatting import percent, plural, ratio, size
@@ -10,7 +12,19 @@ from cosilo.report.traffic import Traffic
 
 def verdict(facts: Facts) -> str:
     """Whether it helped, in a sentence or two with their numbers."""
-    return _verdict(facts.results) + labelling(facts.targets)
+    return _verdict(facts.results) + control(facts.results) + labelling(facts.targets)
+
+
+def control(results: Results) -> str:
+    """How much of the gain is what others taught; nothing if there was no control."""
+    if results.taught is None:
+        return ""
+    alone = statistics.fmean(results.control.values())
+    return (
+        f" As much training on their own data alone comes to {ratio(alone)} of local accuracy: "
+        f"what others taught is worth {results.taught:+.3f}".replace("-", "−")
+        + f" ({_silos(len(results.control))})."
+    )
 
 
 def labelling(targets: Targets) -> str:

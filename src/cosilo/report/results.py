@@ -109,6 +109,8 @@ class Results:
     #: How many classes two silos have in common; on the diagonal, how many one has.
     overlap: tuple[tuple[int, ...], ...]
     failures: tuple[StepFailure, ...]
+    #: By silo: what as much training without the others would have come to, relative to local training.
+    control: Mapping[str, float]
     #: Accuracy by stage of the one global network, on the test data of all silos together.
     joint: Mapping[Stage, float]
 
@@ -116,6 +118,16 @@ class Results:
     def has_local(self) -> bool:
         """Whether silos first trained alone: without that there is nothing to be relative to."""
         return LOCAL in self.stages
+
+    @property
+    def taught(self) -> float | None:
+        """What silos gained beyond their controls, relative to local training: the mean."""
+        gains = [
+            silo.relative - self.control[silo.name]
+            for silo in self.silos
+            if silo.relative is not None and silo.name in self.control
+        ]
+        return statistics.fmean(gains) if gains else None
 
     @property
     def places(self) -> dict[str, int]:
@@ -153,6 +165,7 @@ def results(run: RunDirectory, result: Mapping[str, Any]) -> Results:
         histogram=histogram(list(relative.values())),
         overlap=_overlap(list(tasks.values()), vocabulary),
         failures=failures,
+        control=run.relative_control(),
         joint={
             Stage.parse(stage): float(score["accuracy"]) for stage, score in result.get("joint", {}).items()
         },

@@ -6,6 +6,7 @@ every stage of the run; a spread is the sample standard deviation (n − 1) over
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from cosilo.protocol.stage import LOCAL, Stage
@@ -38,6 +39,9 @@ class Numbers:
     relative: float | None
     gained: int
     compared: int
+    #: Mean over silos of what as much training without the others comes to ÷ local, and of what is beyond it.
+    control: float | None
+    taught: float | None
     #: The one global model over all classes, on the test data of all silos together.
     joint: float | None
     #: Of the unlabelled target points, the share that has the right label: mean over silos.
@@ -216,6 +220,8 @@ def numbers(run: RunDirectory, clock: Clock | None = None) -> Numbers:
         relative=spread.mean if spread else None,
         gained=spread.gained if spread else 0,
         compared=spread.silos if spread else 0,
+        control=fmean(results.control.values()) if results.control else None,
+        taught=results.taught,
         joint=list(joint.values())[-1] if joint else None,
         labelling=list(labels.values())[-1] if labels else None,
         left=facts.traffic.total / len(facts.traffic.silos),

@@ -69,6 +69,8 @@ def _of_all(run: RunDirectory, told: Numbers, what: Measure, goal: Goal | None) 
         "local": lambda one: one.local,
         "relative": lambda one: one.relative,
         "share": lambda one: one.share,
+        "control": lambda one: one.control,
+        "taught": lambda one: one.taught,
         "joint": lambda one: one.joint,
         "labelling": lambda one: one.labelling,
     }[what]

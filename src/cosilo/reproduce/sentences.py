@@ -7,7 +7,7 @@ from cosilo.reproduce.paper_verdict import Values, judge_claim, judge_number
 PERCENT = "share"
 _UNITS = {
     **dict.fromkeys(("accuracy", "local", "share", "joint", "labelling"), PERCENT),
-    "relative": "ratio",
+    **dict.fromkeys(("relative", "control", "taught"), "ratio"),
     "elected": "labels",
     "rounds_to": "rounds",
     "seconds_to": "simulated seconds",

@@ -138,6 +138,11 @@ class RunDirectory:
         local, federated = self.scores(LOCAL), self.scores(FEDERATED)
         return {name: federated[name] / local[name] for name in federated if local.get(name)}
 
+    def relative_control(self) -> dict[str, float]:
+        """The same of a model that had as much training without what others taught, where there is one."""
+        local, found = self.scores(LOCAL), self.result.get("control", {}).get(str(FEDERATED), {})
+        return {name: score["accuracy"] / local[name] for name, score in found.items() if local.get(name)}
+
     def global_weights(self) -> dict[str, NDArray[Any]]:
         """The weights of the global network after the last round, of a method that has one."""
         mark = Journal(self.folder / "journal").last_mark

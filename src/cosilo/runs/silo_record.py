@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from copy import deepcopy
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
@@ -134,6 +135,9 @@ class SiloRecord:
         (folder / "model").mkdir()
         if silo.trained and silo.learner is not None:
             silo.learner.save(folder / "model")
+        if silo.trial is not None:
+            (folder / "trial").mkdir()
+            silo.trial.save(folder / "trial")
         (folder / "notes.safetensors").write_bytes(encode(silo.notes))
         write_json(folder / "state.json", {"trained": silo.trained, "scores": _scores(silo)})
 
@@ -151,6 +155,9 @@ class SiloRecord:
             raise RunError(f"{folder}: is damaged ({type(error).__name__}); start a new run") from None
         if model and silo.trained and silo.learner is not None:
             silo.learner.load(folder / "model")
+            if (folder / "trial").exists():
+                silo.trial = deepcopy(silo.learner)
+                silo.trial.load(folder / "trial")
 
     def model_bytes(self) -> int:
         """The size of the model on disk: what sending it once would have cost."""

@@ -1,20 +1,21 @@
 """A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
 
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, as_instances
 from cosilo.data.labels import class_names
-from cosilo.errors import DataError
-from cosilo.learners.base import Codes, balanced_weights, weights_towards
+from cosilo.errors import DataError, LearnerError
+from cosilo.learners.base import Codes
 from cosilo.protocol.message import Message
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import Step
 from cosilo.silo import predicting
 from cosilo.silo.data import Examples, joined
+from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_with_trial
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.network import NetworkView
 from cosilo.silo.target_labels import TargetLabels
@@ -105,10 +106,11 @@ class Silo(Holdings):
         pseudo: Examples | None = None,
         update: bool = False,
         warm: bool = False,
-        classes: Literal["auto", "equal", "own", "none"] | None = None,
+        classes: ClassWeights = None,
         validate: bool = False,
         on_test: bool = False,
         epochs: int | None = None,
+        control: bool = False,
     ) -> None:
         """Train the learner on the training data, and `pseudo` if given; then take the score of `stage`.
 
@@ -116,40 +118,36 @@ class Silo(Holdings):
         (auto) as a learner that weighs them by itself does, else as in the silo's own data if it can. Without
         it the learner gets no sample weights.
 
-        `epochs` is for networks, instead of their training's.
+        `epochs` is for networks: at most so many, instead of their training's.
 
-        A part of the training data is held out when `validate` asks for it or the learner wants it, the same
-        part every time. A learner that stops early has as large a part of `pseudo` held out too: its own data
-        alone cannot tell what pseudo-labels teach about the rest of the world. With `on_test` it looks at the
-        test data instead, which no honest result does.
+        A learner that has something to choose, when to stop or which settings, makes the choice with a part
+        of the training data held out, the same part every time, and is then trained on all of it. `validate`
+        asks for such a trial in any case (`validation_accuracy`). With `on_test` the choice is made on the
+        test data, which no honest result does.
+
+        `control` also scores what as much training without `pseudo` would have led to.
         """
-        validation, (X, y) = None, self.data.train
-        if validate or (self.learner.wants_validation and not on_test):
-            validation, (X, y) = self.data.validation()
-        if on_test:
-            validation = self.data.test
-        if pseudo is not None:
-            if self.learner.wants_validation and validation is not None and not on_test:
-                held, pseudo = self.data.parted(pseudo)
-                validation = joined(validation, held)
-            X, y = joined((X, y), pseudo)
         self.changed = True
         self.network.narrow()
         learner: Any = self.learner
-        options = {} if epochs is None else {"training": learner.training.but(epochs=epochs)}
-        learner.fit(
-            X,
-            y,
-            n_classes=len(self.task),
-            seed=self.seed,
-            update=update,
-            warm=warm,
-            sample_weight=self._sample_weight(y, classes),
-            validation=validation,
-            **options,
-        )
+        before = deepcopy(learner) if control and warm and self.data.test is not None else None
+        fit, training = Fit(update, warm, classes), None
+        if epochs is not None:
+            training = learner.training.but(epochs=epochs)
+        choosing = learner.wants_validation if training is None else training.patience is not None
+        if not on_test and (validate or choosing):
+            fit_with_trial(self, fit, pseudo, training)
+        else:
+            everything = self.data.train if pseudo is None else joined(self.data.train, pseudo)
+            fit(self, learner, everything, self.data.test if on_test else None, training)
         self.trained = True
         self.take_score(stage)
+        if before is not None and self.data.test is not None:
+            instances = self.size + (0 if pseudo is None else len(pseudo[1]))
+            fit_control(self, fit, before, getattr(learner, "trained_as_", None), instances)
+            X, y = self.data.test
+            score = Score(float(np.mean(before.predict(X) == y)), len(y))
+            self.scores.take(stage, Measure.CONTROL, score)
 
     def take_score(self, stage: Stage) -> None:
         """Judge the model on the test data, privately; model and score are kept with this step.
@@ -176,28 +174,20 @@ class Silo(Holdings):
         elif (score := (network or self.network).joint_accuracy()) is not None:
             self.scores.take(stage, Measure.JOINT, score)
 
-    def _sample_weight(self, y: Codes, classes: str | None) -> NDArray[np.float64] | None:
-        if classes == "auto":
-            classes = "own" if self.learner.can_weigh and not self.learner.weighs_by_itself else "auto"
-        if classes == "equal":
-            return balanced_weights(y, len(self.task))
-        if classes == "own":
-            return weights_towards(np.bincount(self.data.train[1], minlength=len(self.task)), y)
-        # A learner that weighs by itself is told not to.
-        return np.ones(len(y)) if classes == "none" and self.learner.can_weigh else None
-
     def keep_score(self, stage: Stage) -> None:
         """The model did not change in `stage`: its last scores still hold."""
         last = list(self.scores.values())[-1:]
-        for measure in (Measure.OWN, Measure.LABELLING):
+        for measure in (Measure.OWN, Measure.LABELLING, Measure.CONTROL):
             for scores in last:
                 if measure in scores:
                     self.scores.take(stage, measure, scores[measure])
 
     def validation_accuracy(self) -> float:
-        """Accuracy on the part of the training data that `fit(validate=True)` held out."""
+        """Accuracy of the trial on the part of the training data that was held out of it."""
+        if self.trial is None:
+            raise LearnerError(f"{self._where}: nothing was held out; fit with validate=True first")
         X, y = self.data.validation()[0]
-        return float(np.mean(predicting.predict(self, X, self.task) == y))
+        return float(np.mean(self.trial.predict(X) == y))
 
     def _accuracy(self, examples: Examples) -> float:
         X, y = examples

@@ -40,6 +40,16 @@ def show_votes(found: Votes, results: Results) -> ReportPart:
         cards["rounds"] = Card("Round by round", table=_table_of_rounds(votes, results))
     received = {name: f"{count:,}" for name, count in last.received.items()}
     columns = [SiloColumn(f"Pseudo-labels received{' (last round)' if several else ''}", received)]
+    if last.own_votes:
+        columns.append(
+            SiloColumn(
+                "Of these its own vote", {name: percent(share) for name, share in last.own_votes.items()}
+            )
+        )
+    if results.control:
+        columns.append(
+            SiloColumn("Relative without labels", {name: ratio(one) for name, one in results.control.items()})
+        )
     if any(last.abstained.values()):
         abstained = {name: percent(share) for name, share in last.abstained.items()}
         columns.append(SiloColumn("Abstained on", abstained))
