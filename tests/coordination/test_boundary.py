@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from cosilo import CoFED, Federation, Silo
+from cosilo import CoFED, Federation, Local, LocalEngine, Silo
 from cosilo.coordination.boundary import Ask, Boundary, seed_for
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
@@ -100,8 +100,8 @@ def test_a_silo_that_shares_only_labels_refuses_weights_before_any_training(silo
 
 def test_every_step_is_held_against_the_policy_not_only_the_first(silos, tmp_path):
     border = boundary(silos(shares=["labels"]), Greedy(), tmp_path)
-    assert isinstance(border.answer(Ask(2, "train", EMPTY)), bytes)
-    refusal = border.answer(Ask(3, "give", EMPTY))
+    assert isinstance(border.answer(Ask(2, "train", EMPTY)).content, bytes)
+    refusal = border.answer(Ask(3, "give", EMPTY)).content
     assert isinstance(refusal, Failure)
     assert refusal.kind == "refused"
 
@@ -127,14 +127,14 @@ def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):
 
 def test_what_was_not_declared_does_not_leave(silos, tmp_path):
     border = boundary(silos(), Sloppy(), tmp_path)
-    failure = border.answer(Ask(1, "give", EMPTY))
+    failure = border.answer(Ask(1, "give", EMPTY)).content
     assert isinstance(failure, Failure)
     assert "field 'data' was not declared" in failure.text
     assert audit(tmp_path)[0]["fields"] == {}
 
 
 def test_the_text_of_a_foreign_error_stays_in_the_silo(silos, tmp_path):
-    failure = boundary(silos(), Talkative(), tmp_path).answer(Ask(1, "train", EMPTY))
+    failure = boundary(silos(), Talkative(), tmp_path).answer(Ask(1, "train", EMPTY)).content
     assert failure == Failure(FailureKind.ERROR, "silo 'tree': train raised ValueError")
     assert "Jane" not in json.dumps(audit(tmp_path))
     assert "Jane Doe" in (tmp_path / "log.txt").read_text()
@@ -152,21 +152,21 @@ def test_a_repeated_ask_is_answered_from_the_record(silos, pool, tmp_path):
     members = silos(pool=pool)
     border = boundary(members, CoFED(), tmp_path)
     border.answer(Ask(1, "train", EMPTY))
-    first = border.answer(Ask(2, "label", EMPTY))
+    first = border.answer(Ask(2, "label", EMPTY)).content
 
     class Broken:
         def __getattr__(self, name):
             pytest.fail("the learner was used again")
 
     members[0].learner = Broken()
-    assert border.answer(Ask(2, "label", EMPTY)) == first
+    assert border.answer(Ask(2, "label", EMPTY)).content == first
     assert [entry.get("again", False) for entry in audit(tmp_path)] == [False, False, True]
 
 
 def test_a_repeated_ask_with_another_content_is_refused(silos, tmp_path):
     border = boundary(silos(), CoFED(), tmp_path)
     border.answer(Ask(1, "train", EMPTY))
-    other = border.answer(Ask(1, "train", encode({"x": 1})))
+    other = border.answer(Ask(1, "train", encode({"x": 1}))).content
     assert isinstance(other, Failure)
     assert "with different content" in other.text
 
@@ -175,18 +175,18 @@ def test_an_ask_from_the_past_is_refused(silos, pool, tmp_path):
     border = boundary(silos(pool=pool), CoFED(), tmp_path)
     for number, name in enumerate(["train", "label", "label"], start=1):
         border.answer(Ask(number, name, EMPTY))
-    late = border.answer(Ask(2, "label", EMPTY))
+    late = border.answer(Ask(2, "label", EMPTY)).content
     assert isinstance(late, Failure)
     assert "ask 2 is over" in late.text
 
 
 def test_an_unknown_step_is_refused(silos, tmp_path):
-    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "steal", EMPTY))
+    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "steal", EMPTY)).content
     assert failure == Failure(FailureKind.REFUSED, "silo 'tree': cofed has no step 'steal'")
 
 
 def test_a_message_that_is_none_is_a_failure_not_a_crash(silos, tmp_path):
-    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "train", b"\x80\x04K\x01."))
+    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "train", b"\x80\x04K\x01.")).content
     assert isinstance(failure, Failure)
     assert "not a message" in failure.text
 
@@ -199,5 +199,29 @@ def test_seeds_depend_on_silo_and_ask_and_nothing_else():
 
 def test_warnings_of_a_learner_stay_in_the_silos_log(tmp_path):
     border = open_boundary(Silo("g", np.eye(8), list("abababab"), Grumpy()), CoFED(), 0, tmp_path)
-    assert decode(border.answer(Ask(1, "train", EMPTY))) == {}
+    assert decode(border.answer(Ask(1, "train", EMPTY)).content) == {}
     assert "patient 17" in (tmp_path / "log.txt").read_text()
+
+
+class Ticking:
+    """A learner by whose steps the processor's clock goes on: 3 s to fit, 100 s to predict."""
+
+    now = 0.0
+
+    def fit(self, X, y):
+        Ticking.now += 3.0
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        Ticking.now += 100.0
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_seconds_are_the_processors_and_without_judging(workers, tmp_path, monkeypatch):
+    monkeypatch.setattr("time.thread_time", lambda: Ticking.now)
+    silos = [Silo(name, np.eye(8), list("abababab"), Ticking()) for name in "ab"]
+    run = Federation(silos, method=Local(), engine=LocalEngine(workers=workers)).run(tmp_path / "run")
+    (ask,) = [ask for ask in run.asks() if ask["step"] == "train"]
+    assert {name: arrival["seconds"] for name, arrival in ask["arrivals"].items()} == {"a": 3.0, "b": 3.0}

@@ -14,6 +14,7 @@ from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import decode, encode
 from cosilo.protocol.scores import scores_out
 from cosilo.protocol.stage import LOCAL, Measure, Score
+from cosilo.runs.durable_files import read_lines
 from cosilo.runs.journal import Journal
 
 NAMES = ["a", "b", "c", "d"]
@@ -103,6 +104,24 @@ def test_all_are_sent_the_same_or_each_its_own(tmp_path):
     asked.ask("count", {"round": 7}, to=["b", "a"])
     asked.ask("count", each=lambda name: {"name": name}, to=["d"])
     assert carrier.sent == [(1, "a", {"round": 7}), (1, "b", {"round": 7}), (2, "d", {"name": "d"})]
+    # What they were sent, in bytes: a digit; a letter and what makes it a text.
+    sent = [line["sent"] for line in read_lines(tmp_path / "asks.jsonl")]
+    assert sent == [{"a": 1, "b": 1}, {"d": 3}]
+
+
+def test_what_was_sent_is_known_after_a_crash(tmp_path):
+    def stop(event):
+        if event.what == "reply" and event.facts["silo"] == "b":
+            raise KeyboardInterrupt
+
+    def each(name):
+        return {"weights": np.zeros(2)} if name == "a" else {}
+
+    with pytest.raises(KeyboardInterrupt):
+        silos(tmp_path, Said(), observers=[stop]).ask("count", each=each)
+    silos(tmp_path, Said()).ask("count", each=each)
+    (line,) = read_lines(tmp_path / "asks.jsonl")
+    assert line["sent"] == {"a": 16, "b": 0, "c": 0, "d": 0}
 
 
 def test_an_ask_that_was_completed_is_answered_from_disk(tmp_path):

@@ -18,10 +18,6 @@ from cosilo.simulated_time.clock import Clock, Link
         ({"pool": None, "pool_labels": ["a"]}, "the federation got pool_labels but no pool; wants both"),
         ({"method": FedMD()}, "fedmd needs a pool with labels; set labelled = true in [pool]"),
         (
-            {"clock": Clock(up=Link(rate=1.0), down=Link(rate=1.0))},
-            "clock.down: a run keeps no log of what the silos are sent; leave it out",
-        ),
-        (
             {"clock": Clock(up=Link(rate=1.0), compute="cycles", cycles_per_second=1, cycles={"train": 1})},
             "clock.cycles: has no label, update; wants one number for every step of cofed that takes time",
         ),

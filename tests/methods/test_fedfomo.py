@@ -46,7 +46,7 @@ def test_a_mixture_by_hand():
     silo.notes["base"] = {"w": np.array([0.5], np.float32)}  # the model that the round began with
     others = {"b": {"w": np.array([2.0], np.float32)}, "c": {"w": np.array([-1.0], np.float32)}}
     method = FedFomo(rounds=1, epochs=1)
-    reply = method.mix(silo, origins=["b", "c"], stage="", models=pack(others))
+    reply = method.mix(silo, origins=["b", "c"], models=pack(others))
     held = silo.data.validation()[0]
     hx, hy = held[0][:, 0], held[1]
     base = loss(0.5, hx, hy)
@@ -68,7 +68,7 @@ def test_a_silo_stays_where_it_was_if_nothing_helps():
     silo.network.set_weights({"w": np.array([0.4], np.float32)})  # worse than the base
     silo.notes["base"] = {"w": np.array([0.5], np.float32)}
     worse = pack({"b": {"w": np.array([-2.0], np.float32)}})
-    reply = FedFomo().mix(silo, origins=["b"], stage="", models=worse)
+    reply = FedFomo().mix(silo, origins=["b"], models=worse)
     assert reply["weights"].tolist() == [0.0]
     assert silo.network.weights()["w"][0] == pytest.approx(0.5)
 

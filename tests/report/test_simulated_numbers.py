@@ -33,7 +33,7 @@ def test_moments_by_hand(make):
     told = gather(run).simulated
     assert told.at == {LOCAL: pytest.approx(0.2), FEDERATED: pytest.approx(2.6)}
     assert (told.total, told.compute, told.upload) == pytest.approx((2.6, 1.1, 1.5))
-    assert told.steps["label"] == (1, pytest.approx(0.4), 1.5)
+    assert told.steps["label"] == (1, 0.0, pytest.approx(0.4), 1.5)
     assert told.curve(gather(run).results.means) == ((pytest.approx(2.6), pytest.approx(1.72 / 3)),)
 
 

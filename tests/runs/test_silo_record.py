@@ -80,7 +80,7 @@ def reopened(silos, folder):
 def test_a_state_is_written_only_by_a_step_that_changed_something(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     for number, name in enumerate(["look", "note", "look", "look"], start=1):
-        assert isinstance(border.answer(Ask(number, name, EMPTY)), bytes)
+        assert isinstance(border.answer(Ask(number, name, EMPTY)).content, bytes)
     assert [path.name for path in (tmp_path / "states").iterdir()] == ["00002"]
     assert [path.name for path in (tmp_path / "replies").iterdir()] == ["00004"]
 
@@ -108,7 +108,7 @@ def test_a_step_that_failed_or_was_cut_short_did_not_happen(tmp_path, silos):
     (tmp_path / "states/00003").mkdir()
     again, border = reopened(silos, tmp_path)
     assert dict(again.notes) == {"seen": 1}
-    assert decode(border.answer(Ask(3, "note", EMPTY))) == {"seen": 2}
+    assert decode(border.answer(Ask(3, "note", EMPTY)).content) == {"seen": 2}
     assert not (tmp_path / "states/00001").exists()
 
 

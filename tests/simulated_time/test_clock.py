@@ -146,10 +146,12 @@ def test_cycles_by_hand():
 def test_downloads():
     clock = Clock(up=Link(rate=1000.0), down=Link(rate=2000.0, shared=False, latency=0.5))
     asks = [ask(1, "train", {"a": (1.0, 1000), "b": (1.0, 0)}), ask(2, "train", {"a": (1.0, 0)})]
-    found = timeline(asks, clock, seed=0, sent={1: {"a": 2000, "b": 4000}})
+    found = timeline(
+        [{**asks[0], "sent": {"a": 2000, "b": 4000}}, {**asks[1], "sent": {"a": 0}}], clock, seed=0
+    )
     assert found[0] == Moment(1, "train", 2.5, 1.0, 1.0, 4.5)
     assert found[1] == Moment(2, "train", 0.0, 1.0, 0.0, 5.5)
-    with pytest.raises(ConfigError, match="does not say what was sent"):
+    with pytest.raises(ConfigError, match=r"clock\.down: ask 1 does not say what was sent"):
         timeline(asks, clock, seed=0)
 
 

@@ -58,6 +58,19 @@ def test_without_a_link_inside_only_computing_counts():
     assert layered(OUTER, INSIDE, cycles, seed=0)[1].compute == 8.0  # two local rounds at a
 
 
+def test_what_goes_down_takes_time_at_both_layers_if_there_is_a_link_down():
+    def told(log):
+        return [{**line, "sent": dict.fromkeys(line["silos"], 1000)} for line in log]
+
+    inner = {name: told(log) for name, log in INSIDE.items()}
+    clock = Clock(up=Link(rate=100.0), down=Link(rate=200.0), inside=Link(rate=500.0, shared=False))
+    train = layered(told(OUTER), inner, clock, seed=0)[1]
+    # a: 19 s of computing, and 1000 / 500 s up and down in each of two local rounds; three messages at 200.
+    assert (train.download, train.compute, train.upload) == (15.0, 19 + 2 * 2 * 2, 30.0)
+    without = clock.model_copy(update={"inside": None})
+    assert layered(told(OUTER), inner, without, seed=0)[1].compute == 19
+
+
 def test_the_log_of_a_whole_run_is_no_log_of_members():
     with pytest.raises(DataError, match=r"members: ask 5 is not within one; wants run\.asks"):
         layered(OUTER[1:], {"a": OUTER[1:]}, Clock(up=Link(rate=1.0)), seed=0)

@@ -170,7 +170,7 @@ class Settings(Strict):
     defaults: SiloDefaults = SiloDefaults()
     silo: list[SiloSettings] = []
     simulation: SimulationSettings | None = None
-    clock: Clock | None = None  # what a run would have taken over given links; it changes no result
+    clock: Clock | None = None  # what a run would have taken over given links
     # For `cosilo compare`: parameters of one method, by its name, or by a name of their own with `use`; and
     # the accuracy for which the report gives the first round and the simulated time that reach it.
     compare: dict[str, dict[str, Any]] = {}

@@ -1,5 +1,6 @@
 """A silo's boundary: every ask comes in here and every reply goes out here, on every engine."""
 
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from cosilo.coordination.institution import Institution
 from cosilo.errors import CosiloError, LearnerError, Refused, RunError
-from cosilo.protocol.carrier import Carrier, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Carrier, Failure, FailureKind
 from cosilo.protocol.message import Message, check, decode, describe, encode
 from cosilo.protocol.participant import Participant, Procedure, refusals
 from cosilo.protocol.step import HELLO, Step
@@ -90,21 +91,24 @@ class Boundary:
         """Close what the silo opened."""
         self.silo.close()
 
-    def answer(self, ask: Ask) -> bytes | Failure:
+    def answer(self, ask: Ask) -> Answer:
         """Do the step, or say in one line why not; what leaves is logged before it leaves."""
+        seconds = 0.0
         try:
             reply = self._record.reply(ask.number, ask.step, ask.body)
-            message = self._compute(ask) if reply is None else decode(reply)
             if reply is None:
+                message, seconds = self._compute(ask)
                 reply = encode(message)
                 self._record.complete(ask.number, ask.step, ask.body, reply, self.silo)
+            else:
+                message = decode(reply)
             fields = describe(message, self._steps[ask.step].fields)
             self._record.audit(ask.number, ask.step, fields, len(reply))
-            return reply
+            return Answer(self.silo.name, reply, seconds)
         except RunError:
             raise  # the silo's own disk fails: the run cannot continue
         except Exception as error:
-            return self._fail(ask, error)
+            return Answer(self.silo.name, self._fail(ask, error))
         finally:
             self._release()
 
@@ -124,18 +128,24 @@ class Boundary:
         """The file that ends with the reply to an ask, as it was sent."""
         return self._record.reply_path(number)
 
-    def _compute(self, ask: Ask) -> Message:
+    def _compute(self, ask: Ask) -> tuple[Message, float]:
+        """The reply, and how long the step took: by the processor, since silos compete for those of a machine
+        that simulates them, and without judging, which is no part of a method.
+        """
         step = self._allowed(ask.step)
         self._recall(step)
         self.silo.seed = seed_for(self._seed, self._path, ask.number)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            message = self.silo.perform(step, decode(ask.body), ask.number) or {}
+            content = decode(ask.body)
+            self.silo.judging, began = 0.0, time.thread_time()
+            message = self.silo.perform(step, content, ask.number) or {}
+            seconds = time.thread_time() - began - self.silo.judging
         for warning in caught:
             text = str(warning.message).strip()
             self._record.log(f"ask {ask.number} ({ask.step}): {warning.category.__name__}: {text}")
         check(message, step.fields)
-        return message
+        return message, max(0.0, seconds)
 
     def _allowed(self, name: str) -> Step:
         """The step, if the policy allows all that it shares; joining asks for all the method will need."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,13 +11,24 @@ from cosilo.errors import BadMessage, ConfigError, RunError
 from cosilo.protocol.carrier import Answer, Body, Carrier, Failure, FailureKind
 from cosilo.protocol.events import Event, Happening, Observer
 from cosilo.protocol.findings import Findings
-from cosilo.protocol.message import Expected, Fields, Message, Value, check, decode, describe, encode
+from cosilo.protocol.message import (
+    Expected,
+    Fields,
+    Message,
+    Value,
+    check,
+    decode,
+    describe,
+    encode,
+    payload,
+)
 from cosilo.protocol.participant import Procedure
 from cosilo.protocol.scores import overall_score, scores_in
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Step
 from cosilo.protocol.task import Task, vocabulary
 from cosilo.runs.journal import Arrival, Entry, Journal, Mark, Replies
+from cosilo.simulated_time.time_limit import TimeLimit
 
 #: Raises BadMessage if a silo's reply is not what a method wants.
 Check: TypeAlias = Callable[[str, Fields], None]
@@ -66,6 +77,8 @@ class Silos:
         The seconds that a silo has for a step; None: as long as it takes.
     within : str, default None
         The institution whose members they are; None at the server.
+    limit : TimeLimit, default None
+        How much simulated time the run may take; None: any.
 
     Attributes
     ----------
@@ -102,6 +115,7 @@ class Silos:
         quorum: float = 0.5,
         timeout: float | None = None,
         within: str | None = None,
+        limit: TimeLimit | None = None,
     ) -> None:
         self.names = list(names)
         self.within = within
@@ -116,6 +130,10 @@ class Silos:
         self._timeout = timeout
         self._number = 0
         self._met = 0
+        self._limit = limit
+        #: The last ask before the present round, and whether no round follows it: None if that is not known.
+        self._before_round = 0
+        self._last_round: bool | None = None
         #: How many instances the pool has, and the names of its classes if it is labelled.
         self.pool_size = 0
         self.pool_classes: list[str] = []
@@ -158,6 +176,7 @@ class Silos:
         mark = self._journal.last_mark
         if mark is not None:
             self._number, self.findings = mark.number, mark.findings
+            self._last_round = mark.over
             self.rng.bit_generator.state = mark.rng
 
     def _meet_targets(self) -> None:
@@ -239,8 +258,13 @@ class Silos:
         self._number += 1
         entry = self._journal.entry(self._number, step, names, self._steps[step].declared.timed)
         if not entry.done:
-            shared = encode(message or {})
-            body: Body = (lambda name: encode(each(name))) if each else (lambda name: shared)
+            size, shared = payload(message or {}), encode(message or {})
+
+            def body(name: str) -> bytes:
+                own = each(name) if each else None
+                entry.sent[name] = size if own is None else payload(own)
+                return shared if own is None else encode(own)
+
             self._collect(entry, body, valid, timeout if timeout is not None else self._timeout)
             self._hold_quorum(entry, self._quorum if quorum is None else quorum)
         self._journal.close(entry)
@@ -258,6 +282,7 @@ class Silos:
             # A reply that arrived before a crash, in an ask that was not completed.
             if entry.has(name):
                 entry.arrivals[name] = Arrival(0.0, describe(entry.read(name), step.fields))
+                body(name)  # for its size
             else:
                 missing.append(name)
         self._tell(Happening.ASK, ask=entry.number, step=entry.step, silos=missing)
@@ -351,13 +376,52 @@ class Silos:
 
     # ------------------------------------------------------------------ rounds
 
+    def rounds(self, done: int, most: int) -> Iterator[int]:
+        """The numbers of the rounds to come; none follows one after which there is no time for another.
+
+        Parameters
+        ----------
+        done : int
+            How many there were before.
+        most : int
+            How many there are at most.
+
+        Examples
+        --------
+        >>> def coordinate(method, silos: Silos) -> None:
+        ...     state = silos.marked
+        ...     for number in silos.rounds(0 if state is None else state.integer("round"), most=10):
+        ...         trained = silos.ask("train")
+        ...         if silos.last_round:
+        ...             silos.evaluate(FEDERATED, to=trained)
+        ...         silos.mark(round=number)
+        """
+        for number in range(done + 1, most + 1):
+            if self._last_round:
+                return
+            self._before_round = self._number
+            self._last_round = True if number == most else None
+            yield number
+            if self.last_round and number < most:
+                self.findings["stopped_after"] = number
+
+    @property
+    def last_round(self) -> bool:
+        """Whether the present round is the last: known when all that takes time in it is done."""
+        if self._last_round is None:
+            self._last_round = self._limit is not None and not self._limit.allows_another(
+                self._before_round, self._number
+            )
+        return self._last_round
+
     def mark(self, **state: Value) -> None:
         """Keep the state at the end of a round: a resumed run continues from here (`marked`).
 
         It replaces the journal before it, so that a run does not grow with its rounds.
         """
         rng: dict[str, Any] = dict(self.rng.bit_generator.state)
-        self._journal.mark(Mark(self._number, self._met, state, self.result(), rng))
+        over = bool(self._last_round)
+        self._journal.mark(Mark(self._number, self._met, state, self.result(), rng, over))
 
     def go_on_from(self, number: int) -> None:
         """Continue with the ask after this one; those up to here will not be replayed."""

@@ -13,6 +13,7 @@ from cosilo.runs.durable_files import write_json
 from cosilo.runs.events import EventLog
 from cosilo.runs.journal import Journal
 from cosilo.runs.run import RunDirectory
+from cosilo.simulated_time.time_limit import TimeLimit
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
         for observer in observers:
             observer(Event(what, facts))
 
+    def elapsed(number: int) -> float:
+        return max((moment.at for moment in run.moments() if moment.number <= number), default=0.0)
+
+    clock = run.clock
+    limit = None if clock is None or clock.budget is None else TimeLimit(clock.budget, elapsed)
     tell(Happening.RESUME if (run.folder / "journal").exists() else Happening.START)
     silos = Silos(
         terms.silos,
@@ -102,6 +108,7 @@ def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
         seed=terms.seed,
         quorum=terms.quorum,
         timeout=terms.timeout,
+        limit=limit,
     )
     try:
         carrier.open(method, terms.seed, run.folder / "silos")

@@ -13,7 +13,7 @@ from cosilo.coordination.institution import Institution
 from cosilo.coordination.run_loop import Engine, PlannedRun, Stopped, Terms
 from cosilo.data.instances import Instances, as_instances, fingerprint
 from cosilo.data.pool_labels import as_pool_labels
-from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.errors import ConfigError, CosiloError, DataError, RunError
 from cosilo.federation.engines import engine_named
 from cosilo.federation.progress_bar import ProgressBar
 from cosilo.federation.run import Run
@@ -127,8 +127,6 @@ class Federation:
 
     def _check_clock(self, clock: Clock) -> None:
         """A report must not find out after the run that its clock cannot tell the time."""
-        if clock.down is not None:
-            raise ConfigError("clock.down: a run keeps no log of what the silos are sent; leave it out")
         if clock.cycles is not None:
             asked = [
                 step.name
@@ -200,9 +198,14 @@ class Federation:
             "seed": self.seed,
             "silos": [silo.name for silo in self.silos],
             **({"members": members} if members else {}),
+            # One that only tells the time may change.
+            **({"clock": self._clock_values()} if self.clock and self.clock.budget is not None else {}),
             "pool": self.pool_fingerprint,
             "pool_size": 0 if self.pool is None else len(self.pool),
         }
+
+    def _clock_values(self) -> dict[str, Any] | None:
+        return None if self.clock is None else self.clock.model_dump(mode="json", exclude_unset=True)
 
     def run(self, folder: str | Path | None = None, *, observers: Iterable[Observer] | None = None) -> Run:
         """Run the method.
@@ -238,9 +241,14 @@ class Federation:
         watching = [ProgressBar()] if observers is None else list(observers)
         with locked(path):
             run = begin(path, self.settings(), self._recipe)
-            clock = None if self.clock is None else self.clock.model_dump(mode="json", exclude_unset=True)
-            if run.about.get("clock") != clock:  # it may change: it only tells the time, also of what is past
-                run.set_status(run.status, clock=clock)
+            clock = self._clock_values()
+            if run.about.get("clock") != clock:
+                if run.clock is not None and run.clock.budget is not None:
+                    raise RunError(
+                        f"{path}: was begun with a clock whose budget ends it, now the clock is another one; "
+                        "put it back, choose another directory or delete this one"
+                    )
+                run.set_status(run.status, clock=clock)  # it only tells the time, also of what is past
             if run.status == "refused":
                 _start_over(path)
             if run.status != "finished":

@@ -117,9 +117,12 @@ class CoFED(Method):
         if self.updates is not None and self.updates < len(learners):
             drawn = silos.rng.choice(len(learners), self.updates, replace=False)
             learners = [learners[place] for place in sorted(drawn)]
-        for stage in [*map(Stage.after_round, range(1, self.rounds)), FEDERATED]:
+        for number in silos.rounds(0, self.rounds):
+            stage = FEDERATED if number == self.rounds else Stage.after_round(number)
             votes = silos.ask("label", to=list(trained))  # 2. pseudolabelling
             silos.found(Votes).voting.append(self._round(silos, votes, learners, weights, stage))
+            if silos.last_round and stage != FEDERATED:  # there is no time for more
+                silos.evaluate(FEDERATED, to=silos.ask("finish", to=learners))
 
     def _round(
         self, silos: Silos, votes: Replies, learners: list[str], weights: dict[str, float], stage: Stage
@@ -222,6 +225,11 @@ class CoFED(Method):
             on_test=self.selection == "test",
             control=self.control,
         )
+
+    @step(timed=False)
+    def finish(self, silo: Silo) -> None:
+        """The last score is the result."""
+        silo.keep_score(FEDERATED)
 
     # ------------------------------------------------------------------ before anything is computed
 

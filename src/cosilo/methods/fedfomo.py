@@ -102,14 +102,11 @@ class FedFomo(Method):
             state = State({"round": 0, "affinity": np.zeros((len(names), len(names)))})
             silos.mark(**state)
         affinity, done = state.array("affinity"), state.integer("round")
-        for number in range(done + 1, self.rounds + 1):
+        for number in silos.rounds(done, self.rounds):
             uploaded = silos.ask("train", {"round": number}, valid=_alike())
             epsilon = max(0.0, self.epsilon - self.epsilon_decay * (number - 1))
             sent = {name: self._pick(silos, name, uploaded, affinity, epsilon) for name in names}
-            last = number == self.rounds
-            stage = FEDERATED if last else Stage.after_round(number)
-            judged = last or number % self.evaluate_every == 0
-            message = partial(_parcel, uploaded, sent, str(stage) if judged else "")
+            message = partial(_parcel, uploaded, sent)
             mixed = silos.ask("mix", each=message, to=list(uploaded), valid=_as_many(sent))
             for name, reply in mixed.items():
                 weights = reply.array("weights")
@@ -117,8 +114,10 @@ class FedFomo(Method):
                 if total > 0:
                     columns = [names.index(other) for other in sent[name]]
                     affinity[names.index(name), columns] += weights / total
-            if judged:
-                silos.evaluate(stage, to=mixed)
+            if silos.last_round or number % self.evaluate_every == 0:
+                stage = FEDERATED if silos.last_round else Stage.after_round(number)
+                judged = silos.ask("judge", {"stage": str(stage)}, to=mixed)
+                silos.evaluate(stage, to=judged)
             silos.mark(round=number, affinity=affinity)
         silos.found(Affinity).affinity = Matrix(silos=names, values=np.round(affinity, 4).tolist())
 
@@ -166,7 +165,7 @@ class FedFomo(Method):
     @step(
         weights=Shared("similarity", "how much each model that it was sent helped on its own data; no model")
     )
-    def mix(self, silo: Silo, origins: list[str], stage: str, models: Weights | None = None) -> Message:
+    def mix(self, silo: Silo, origins: list[str], models: Weights | None = None) -> Message:
         """Weigh the models on validation data (eq. 4), and move towards them (eq. 5)."""
         base = silo.notes.group("base")
         own = silo.network.weights()
@@ -185,15 +184,18 @@ class FedFomo(Method):
         # If nothing helps, not even its own training, the silo stays where the round began.
         helpers = [(candidates[name], share) for name, share in zip(names, weights, strict=True)]
         silo.network.set_weights(_moved(base, helpers))
-        if stage:
-            silo.take_score(Stage.parse(stage))
         return {"weights": weights[:-1]}
 
+    @step(timed=False)
+    def judge(self, silo: Silo, stage: str) -> None:
+        """Take the score of the model as it is."""
+        silo.take_score(Stage.parse(stage))
 
-def _parcel(uploaded: Replies, sent: Mapping[str, list[str]], stage: str, name: str) -> Message:
+
+def _parcel(uploaded: Replies, sent: Mapping[str, list[str]], name: str) -> Message:
     """What one silo gets: the models picked for it, from disk when it is its turn."""
     models = {other: uploaded[other].group("weights") for other in sent[name]}
-    return {"models": pack(models), "origins": sent[name], "stage": stage}
+    return {"models": pack(models), "origins": sent[name]}
 
 
 def _moved(base: Weights, models: Sequence[tuple[Weights, float]]) -> dict[str, NDArray[Any]]:

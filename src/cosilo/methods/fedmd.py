@@ -126,17 +126,16 @@ class FedMD(Method):
             silos.mark(**state)
         names, done = state.names("silos"), state.integer("round")
         valid = _shaped(min(self.subset, silos.pool_size), len(self._outputs(silos)))
-        for number in range(done + 1, self.rounds + 1):
+        for number in silos.rounds(done, self.rounds):
             draw = int(silos.rng.integers(2**32))
             scores = silos.ask("score", {"draw": draw}, to=names, valid=valid)  # communicate
             consensus = _mean(scores)  # aggregate
             silos.ask("digest", {"draw": draw, "targets": consensus}, to=names)  # distribute, digest
-            last = number == self.rounds
-            stage = FEDERATED if last else Stage.after_round(number)
-            judged = last or number % self.evaluate_every == 0
-            revisited = silos.ask("revisit", {"stage": str(stage)} if judged else {}, to=names)
-            if judged:
-                silos.evaluate(stage, to=revisited)
+            silos.ask("revisit", to=names)
+            if silos.last_round or number % self.evaluate_every == 0:
+                stage = FEDERATED if silos.last_round else Stage.after_round(number)
+                judged = silos.ask("judge", {"stage": str(stage)}, to=names)
+                silos.evaluate(stage, to=judged)
             silos.mark(round=number, silos=names)
 
     @staticmethod
@@ -198,11 +197,14 @@ class FedMD(Method):
         )
 
     @step()
-    def revisit(self, silo: Silo, stage: str = "") -> None:
-        """Go on with private data; without a stage the model is not judged."""
+    def revisit(self, silo: Silo) -> None:
+        """Go on with private data."""
         silo.network.train(epochs=self.revisit_epochs, batch=self.revisit_batch)
-        if stage:
-            silo.take_score(Stage.parse(stage))
+
+    @step(timed=False)
+    def judge(self, silo: Silo, stage: str) -> None:
+        """Take the score of the model as it is."""
+        silo.take_score(Stage.parse(stage))
 
     def _part(self, silo: Silo, draw: int) -> Instances:
         """The same instances at every silo: their pools and labels are the same, and so is the draw."""

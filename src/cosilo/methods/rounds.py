@@ -65,13 +65,13 @@ class Rounds(Method):
     def coordinate(self, silos: Silos) -> None:
         """Algorithm 1 of FedAvg, and of FML."""
         state = State(silos.marked or self.start(silos))
-        for number in range(state.integer("round") + 1, self.rounds + 1):
+        for number in silos.rounds(state.integer("round"), self.rounds):
             state["round"] = number
             replies = self.train_all(silos, state)
             state["weights"] = self.merged(silos, replies, state)
             self.review(silos, replies, state)
-            if number == self.rounds or number % self.evaluate_every == 0:
-                stage = self.last_stage if number == self.rounds else Stage.after_round(number)
+            if silos.last_round or number % self.evaluate_every == 0:
+                stage = self.last_stage if silos.last_round else Stage.after_round(number)
                 judged = silos.ask("judge", {"weights": state["weights"], "stage": str(stage)})
                 silos.evaluate(stage, to=judged)
             silos.mark(**state)

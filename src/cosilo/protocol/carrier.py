@@ -38,11 +38,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back from one silo, and the seconds it took."""
+    """What came back from one silo, and the processor's seconds that its step took without judging."""
 
     silo: str
     content: bytes | Failure
-    seconds: float
+    #: 0 if nothing was computed: a step that failed, or was done before.
+    seconds: float = 0.0
 
 
 #: The encoded message of a silo; a message for all is the same object for each.

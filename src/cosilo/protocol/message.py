@@ -275,14 +275,28 @@ def describe(message: Message, fields: Mapping[str, Shared]) -> dict[str, dict[s
         if isinstance(value, Mapping):
             numbers = sum(array.size for array in value.values())
             form = f"{len(value)} arrays, {numbers} numbers"
-            size = sum(int(array.nbytes) for array in value.values())
         elif isinstance(value, np.ndarray):
-            form, size = f"{value.dtype}{list(value.shape)}", int(value.nbytes)
+            form = f"{value.dtype}{list(value.shape)}"
         else:
-            form, size = type(value).__name__, len(json.dumps(value).encode())
-        about = fields[name].about
-        described[name] = {"kind": fields[name].kind, "form": form, "bytes": size, "about": about}
+            form = type(value).__name__
+        kind, about = fields[name].kind, fields[name].about
+        described[name] = {"kind": kind, "form": form, "bytes": _bytes(value), "about": about}
     return described
+
+
+def payload(message: Message) -> int:
+    """The bytes of all fields together; what frames them is not counted.
+
+    >>> payload({"weights": {"a": np.zeros(3, np.float32)}, "round": 10})
+    14
+    """
+    return sum(_bytes(value) for value in message.values())
+
+
+def _bytes(value: Value) -> int:
+    if isinstance(value, Mapping):
+        return sum(int(array.nbytes) for array in value.values())
+    return int(value.nbytes) if isinstance(value, np.ndarray) else len(json.dumps(value).encode())
 
 
 def _problem(value: Value, kind: str, expected: Expected | None) -> str | None:

@@ -97,6 +97,8 @@ class Participant(ABC):
         self.shares = policy(shares, self._where)
         #: The seed of the current step.
         self.seed = 0
+        #: The processor's seconds of the current step that judging took: they are on no clock.
+        self.judging = 0.0
         self.forget()
 
     def forget(self) -> None:

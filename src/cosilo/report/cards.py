@@ -70,7 +70,7 @@ def _accuracy(facts: Facts) -> dict[str, Card]:
             "Accuracy by simulated time",
             "The accuracy of the models that exist at a given time, mean of the silos"
             f"{_other_lines(facts)}; it changes when a round is over.{dashed} Simulated time is computing "
-            "and uploading, see Time.",
+            "and sending, see Time.",
             Markup(lines.by_simulated_time(facts)),
         )
     return found

@@ -137,7 +137,7 @@ def _cards(summary: Summary) -> dict[str, Card]:
             "Accuracy by simulated time",
             "The accuracy of the models that exist at a given time, mean over the silos: it changes when a "
             f"round is over{_over(summary)}; {said}{_dashed(summary)} Simulated time is computing and "
-            "uploading by the recipe's clock.",
+            "sending by the recipe's clock.",
             Markup(curves.by_time("times", timed, summary.baselines)),
         )
     timed = _timed(summary, lambda row: row.joint_time_curve)

@@ -74,6 +74,8 @@ class Facts:
     findings: tuple[Findings, ...]
     #: How many rounds there were; None if the method has none.
     rounds: int | None
+    #: The round after which the clock's budget had no time for another, if it hadn't.
+    stopped_after: int | None
     #: The members of every silo that is an institution.
     members: Mapping[str, tuple[str, ...]]
     simulated: Simulated | None
@@ -89,7 +91,8 @@ def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
         about = _about(run)
         clock = clock or run.clock
         findings = tuple(found for kind in kinds() if (found := run.findings(kind)) is not None)
-        rounds = _rounds(findings, about.parameters)
+        stopped_after = result.get("stopped_after")
+        rounds = stopped_after or _rounds(findings, about.parameters)
         scores = results(run, result)
         return Facts(
             about,
@@ -99,6 +102,7 @@ def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
             targets(result, run.about["silos"]),
             findings,
             rounds,
+            stopped_after,
             _members(run.about),
             None if clock is None else simulated(clock, run.moments(clock), scores.stages),
         )

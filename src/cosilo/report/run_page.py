@@ -84,6 +84,7 @@ def render(facts: Facts) -> str:
             targets=facts.targets,
             labelled=facts.targets.shown,
             simulated=facts.simulated,
+            stopped_after=facts.stopped_after,
             clock=list(formatting.dotted(facts.simulated.clock.model_dump(mode="json", exclude_unset=True)))
             if facts.simulated
             else [],

@@ -14,10 +14,12 @@ class Simulated:
     clock: Clock
     #: Seconds of the whole run, and what they are made of.
     total: float
+    download: float
     compute: float
     upload: float
-    #: By step, of those that take time: how often it was asked for, seconds of computing, of uploading.
-    steps: Mapping[str, tuple[int, float, float]]
+    #: By step, of those that take time: how often it was asked for, seconds of downloading, of computing, of
+    #: uploading.
+    steps: Mapping[str, tuple[int, float, float, float]]
     #: When each stage was judged, in seconds; empty if that is not known.
     at: Mapping[Stage, float]
 
@@ -26,7 +28,7 @@ class Simulated:
 
         >>> from cosilo.protocol.stage import FEDERATED
         >>> clock = Clock.model_validate({"up": {"rate": 1.0}})
-        >>> found = Simulated(clock, 9.0, 9.0, 0.0, {}, {LOCAL: 0.0, FEDERATED: 9.0})
+        >>> found = Simulated(clock, 9.0, 0.0, 9.0, 0.0, {}, {LOCAL: 0.0, FEDERATED: 9.0})
         >>> found.curve({LOCAL: 0.5, FEDERATED: 0.75})
         ((9.0, 0.75),)
         """
@@ -36,14 +38,20 @@ class Simulated:
 
 def simulated(clock: Clock, moments: Sequence[Moment], stages: Sequence[Stage]) -> Simulated:
     """Add up the moments of a run."""
-    steps: dict[str, tuple[int, float, float]] = {}
+    steps: dict[str, tuple[int, float, float, float]] = {}
     for moment in moments:
         if moment.timed:
-            count, compute, upload = steps.get(moment.step, (0, 0.0, 0.0))
-            steps[moment.step] = (count + 1, compute + moment.compute, upload + moment.upload)
+            count, download, compute, upload = steps.get(moment.step, (0, 0.0, 0.0, 0.0))
+            steps[moment.step] = (
+                count + 1,
+                download + moment.download,
+                compute + moment.compute,
+                upload + moment.upload,
+            )
     return Simulated(
         clock=clock,
         total=moments[-1].at if moments else 0.0,
+        download=sum(moment.download for moment in moments),
         compute=sum(moment.compute for moment in moments),
         upload=sum(moment.upload for moment in moments),
         steps=steps,

@@ -26,6 +26,7 @@ from cosilo.runs.durable_files import (
 class Arrival:
     """What is known of one reply besides its content."""
 
+    #: Of the silo's processor.
     seconds: float
     fields: dict[str, dict[str, Any]]
 
@@ -41,7 +42,10 @@ class Entry:
     #: Whether the step counts on the simulated clock.
     timed: bool = True
     done: bool = False
+    #: By the wall clock.
     seconds: float = 0.0
+    #: Bytes of the message to each silo.
+    sent: dict[str, int] = field(default_factory=dict)
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
 
@@ -76,6 +80,7 @@ class Entry:
             "timed": self.timed,
             "silos": self.silos,
             "seconds": round(self.seconds, 6),
+            "sent": {name: self.sent[name] for name in self.silos if name in self.sent},
             "arrivals": {name: asdict(arrival) for name, arrival in self.arrivals.items()},
             "failures": {name: asdict(failure) for name, failure in self.failures.items()},
         }
@@ -129,6 +134,8 @@ class Mark:
     state: Message
     findings: dict[str, Any]
     rng: dict[str, Any]
+    #: Whether there was no time for another round.
+    over: bool = False
 
 
 class Journal:
@@ -160,7 +167,13 @@ class Journal:
 
     def mark(self, mark: Mark) -> None:
         """Keep a method's state; the asks up to here will not be replayed, so their replies may go."""
-        meta = {"number": mark.number, "met": mark.met, "findings": mark.findings, "rng": mark.rng}
+        meta = {
+            "number": mark.number,
+            "met": mark.met,
+            "findings": mark.findings,
+            "rng": mark.rng,
+            "over": mark.over,
+        }
         write(self._mark_path, encode({**mark.state, "meta": json.dumps(meta)}))
         self.last_mark = mark
         self._drop_marked()
@@ -175,7 +188,9 @@ class Journal:
         try:
             state = decode(self._mark_path.read_bytes())
             meta = json.loads(str(state.pop("meta")))
-            return Mark(meta["number"], meta["met"], state, meta["findings"], meta["rng"])
+            return Mark(
+                meta["number"], meta["met"], state, meta["findings"], meta["rng"], meta.get("over", False)
+            )
         except (BadMessage, KeyError, ValueError, TypeError):
             raise RunError(f"{self._mark_path}: is damaged; start a new run") from None
 
@@ -242,6 +257,7 @@ class Journal:
                 timed=record["timed"],
                 done=True,
                 seconds=record["seconds"],
+                sent=record["sent"],
                 arrivals={name: Arrival(**arrival) for name, arrival in record["arrivals"].items()},
                 failures={name: _failure(failure) for name, failure in record["failures"].items()},
             )

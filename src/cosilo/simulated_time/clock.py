@@ -133,7 +133,8 @@ class Clock(BaseModel):
     down : Link, default None
         What the coordinator sends over; None: that takes no time, as in the paper.
     inside : Link, default None
-        What institutions and their members send over; None: that takes no time.
+        What institutions and their members send over: what goes up, and if there is a `down` what goes down
+        too; None: that takes no time.
     compute : {"measured", "cycles"}, default "measured"
         What computing takes: what the silos measured, or a number of cycles, the same at every silo
         (eq. 7: I·C·D / f).
@@ -143,6 +144,9 @@ class Clock(BaseModel):
         f of the processors, with cycles.
     cycles : dict of float, default None
         Cycles by step, one for every step that takes time.
+    budget : float, default None
+        Seconds that a run may take: a round begins only if there is time for one like the last; None: as many
+        as it takes.
 
     Examples
     --------
@@ -159,6 +163,7 @@ class Clock(BaseModel):
     speed: Positive = 1.0
     cycles_per_second: Positive | None = None
     cycles: dict[str, NotNegative] | None = None
+    budget: Positive | None = None
 
     @model_validator(mode="after")
     def _one_way_to_compute(self) -> "Clock":
@@ -206,7 +211,6 @@ def timeline(
     seed: int,
     *,
     start: float = 0.0,
-    sent: Mapping[int, Mapping[str, float]] | None = None,
 ) -> list[Moment]:
     """When each ask of a run (the lines of its asks.jsonl) was completed, in simulated seconds.
 
@@ -221,8 +225,6 @@ def timeline(
     replies came: an ask costs the same whatever came before it. So the asks of one run may be divided
     between clocks, and their seconds added.
 
-    A log does not say what the silos were sent: with a link down, `sent` does, in bytes by ask and silo.
-
     >>> reply = {"seconds": 2.0, "fields": {"weights": {"kind": "weights", "form": "…", "bytes": 1000}}}
     >>> ask = {"number": 3, "step": "train", "timed": True, "silos": ["a", "b"]}
     >>> ask["arrivals"] = {"b": reply, "a": reply}
@@ -231,14 +233,12 @@ def timeline(
     """
     if seed < 0:
         raise ConfigError(f"seed is {seed}; wants a whole number of at least 0")
-    if clock.down is not None and sent is None:
-        raise ConfigError("down: a log of asks does not say what was sent; give `sent`, or leave down out")
     moments: list[Moment] = []
     at = start
     for line, ask in enumerate(asks, start=1):
         try:
             number, step = ask["number"], ask["step"]
-            phases = (0.0, 0.0, 0.0) if not ask["timed"] else _phases(ask, clock, seed, sent or {})
+            phases = (0.0, 0.0, 0.0) if not ask["timed"] else _phases(ask, clock, seed)
         except (KeyError, TypeError, AttributeError):
             raise DataError(f"asks: line {line} is damaged; wants the lines of a run's asks.jsonl") from None
         at += sum(phases)
@@ -246,16 +246,18 @@ def timeline(
     return moments
 
 
-def _phases(
-    ask: Mapping[str, Any], clock: Clock, seed: int, sent: Mapping[int, Mapping[str, float]]
-) -> tuple[float, float, float]:
+def _phases(ask: Mapping[str, Any], clock: Clock, seed: int) -> tuple[float, float, float]:
     """Seconds of download, computation and upload; silos in the order they were asked."""
     import numpy as np
 
     number, arrivals = ask["number"], ask["arrivals"]
     download = compute = 0.0
     if clock.down is not None:
-        sizes = [float(sent.get(number, {}).get(name, 0)) for name in ask["silos"]]
+        if "sent" not in ask:
+            raise ConfigError(
+                f"clock.down: ask {number} does not say what was sent, the run is an older one; leave it out"
+            )
+        sizes = [float(ask["sent"].get(name, 0)) for name in ask["silos"]]
         download = clock.down.seconds(sizes, np.random.default_rng([seed, number, 1]))
     if arrivals:
         compute = clock.computing(ask["step"], max(reply["seconds"] for reply in arrivals.values()))

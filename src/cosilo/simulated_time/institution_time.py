@@ -20,8 +20,8 @@ def layered(asks: Asks, members: Mapping[str, Asks], clock: Clock, seed: int) ->
     """When each ask of a run was completed, in simulated seconds; see `timeline`.
 
     `asks` are those of the run, and `members` those of each institution (`run.asks()`, `run.asks(NAME)`). The
-    clock's `up` is from institutions to the coordinator, `inside` from members to their institution; members,
-    and silos without any, compute as the clock says.
+    clock's `up` and `down` are between institutions and the coordinator, `inside` between members and their
+    institution; members, and silos without any, compute as the clock says.
 
     >>> def reply(seconds):
     ...     return {"seconds": seconds, "fields": {"weights": {"kind": "weights", "bytes": 100}}}
@@ -34,13 +34,14 @@ def layered(asks: Asks, members: Mapping[str, Asks], clock: Clock, seed: int) ->
     """
     if not members:
         return timeline(asks, clock, seed)
-    inside = clock.model_copy(update={"up": clock.inside or _NO_TIME})
+    link = clock.inside or _NO_TIME
+    inside = clock.model_copy(update={"up": link, "down": clock.down and link})
     spent = {
         name: _inner_seconds(members[name], inside, seed + place)
         for place, name in enumerate(sorted(members), start=1)
     }
     timed = [{**ask, "arrivals": _timed(ask, spent, clock)} for ask in asks]
-    return timeline(timed, Clock(up=clock.up), seed)
+    return timeline(timed, Clock(up=clock.up, down=clock.down), seed)
 
 
 def _inner_seconds(asks: Asks, clock: Clock, seed: int) -> dict[int, float]:
@@ -49,7 +50,8 @@ def _inner_seconds(asks: Asks, clock: Clock, seed: int) -> dict[int, float]:
     for ask, moment in zip(asks, timeline(asks, clock, seed), strict=True):
         if "within" not in ask:
             raise DataError(f"members: ask {ask['number']} is not within one; wants run.asks(INSTITUTION)")
-        found[ask["within"]] = found.get(ask["within"], 0.0) + moment.compute + moment.upload
+        seconds = moment.download + moment.compute + moment.upload
+        found[ask["within"]] = found.get(ask["within"], 0.0) + seconds
     return found
 
 

@@ -42,21 +42,21 @@ def ask(monkeypatch):
 
 
 def test_an_answer_comes_at_once_or_when_the_silo_is_no_longer_busy(ask):
-    busy = Site({"busy": True}, {"busy": True}, {"reply": b"b"})
-    assert ask(quick=Site({"reply": b"a"}), busy=busy) == {"quick": b"a", "busy": b"b"}
+    busy = Site({"busy": True}, {"busy": True}, {"reply": b"b", "seconds": 0.5})
+    assert ask(quick=Site({"reply": b"a", "seconds": 0.5}), busy=busy) == {"quick": b"a", "busy": b"b"}
     # The message goes over once; then the silo is only asked whether it is ready.
     assert busy.calls == [{"number": 3, "step": "label", "body": b"busy"}, {"number": 3}, {"number": 3}]
 
 
 def test_a_connection_that_breaks_for_a_moment_costs_nothing(ask):
     lost = ConnectionError("no path to the site")
-    assert ask(one=Site(lost, {"busy": True}, lost, {"reply": b"a"})) == {"one": b"a"}
+    assert ask(one=Site(lost, {"busy": True}, lost, {"reply": b"a", "seconds": 0.5})) == {"one": b"a"}
 
 
 def test_a_silo_that_is_gone_is_lost_and_is_not_asked_again(monkeypatch):
     monkeypatch.setattr(flare, "LOST_AFTER", 0.3)
     gone = Site(ConnectionError("no path to the site"))
-    carrier = FlareCarrier({"one": gone, "two": Site({"reply": b"a"})})
+    carrier = FlareCarrier({"one": gone, "two": Site({"reply": b"a", "seconds": 0.5})})
     for number in (1, 2):
         answers = {a.silo: a.content for a in carrier.call(number, "label", ["one", "two"], str.encode, None)}
         text = "silo 'one': not connected; rejoins when it reconnects"
@@ -65,7 +65,7 @@ def test_a_silo_that_is_gone_is_lost_and_is_not_asked_again(monkeypatch):
 
 
 def test_a_silo_that_was_not_there_when_the_job_began_is_lost(ask):
-    carrier = FlareCarrier({"one": Site({"reply": b"a"})})
+    carrier = FlareCarrier({"one": Site({"reply": b"a", "seconds": 0.5})})
     found = {a.silo: a.content for a in carrier.call(1, "hello", ["one", "two"], str.encode, None)}
     assert found["one"] == b"a"
     assert found["two"].kind == "lost"
@@ -73,7 +73,7 @@ def test_a_silo_that_was_not_there_when_the_job_began_is_lost(ask):
 
 def test_a_timeout_is_that_of_one_silo_in_one_ask(ask):
     started = time.monotonic()
-    found = ask(timeout=0.4, slow=Site({"busy": True}), quick=Site({"reply": b"a"}))
+    found = ask(timeout=0.4, slow=Site({"busy": True}), quick=Site({"reply": b"a", "seconds": 0.5}))
     assert found["slow"] == Failure(FailureKind.TIMEOUT, "silo 'slow': took longer than its timeout of 0.4 s")
     assert found["quick"] == b"a"
     assert time.monotonic() - started < 5
@@ -88,7 +88,7 @@ def test_getting_ready_does_not_count(ask, monkeypatch):
         wait = answer
 
     unready = [{"opening": True}] * 8
-    assert ask(timeout=0.4, one=Opening(*unready, {"reply": b"a"})) == {"one": b"a"}
+    assert ask(timeout=0.4, one=Opening(*unready, {"reply": b"a", "seconds": 0.5})) == {"one": b"a"}
     monkeypatch.setattr(flare, "READY_WITHIN", 0.2)
     assert ask(timeout=0.4, one=Opening({"opening": True}))["one"].kind == "timeout"
 
@@ -104,7 +104,13 @@ def test_getting_ready_does_not_count(ask, monkeypatch):
             "silo 'one': sent a dict where a reply is expected",
         ),
         ({"failure": "no"}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
-        ({"reply": b"a", "more": 1}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
+        (
+            {"reply": b"a", "seconds": 0.5, "more": 1},
+            "unreadable",
+            "silo 'one': sent a dict where a reply is expected",
+        ),
+        ({"reply": b"a"}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
+        ({"reply": b"a", "seconds": -1.0}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
         ({"reply": "text"}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
         ({"busy": True, "reply": b"a"}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
         ([b"a"], "unreadable", "silo 'one': sent a list where a reply is expected"),
@@ -132,7 +138,7 @@ def test_a_run_that_is_held_asks_nobody():
     def hold():
         raise Held
 
-    one = Site({"reply": b"a"})
+    one = Site({"reply": b"a", "seconds": 0.5})
     with pytest.raises(Held):
         list(FlareCarrier({"one": one}, hold).call(1, "hello", ["one"], str.encode, None))
     assert one.calls == []

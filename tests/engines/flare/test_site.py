@@ -15,7 +15,7 @@ from cosilo.runs.run import locked
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import site as module
 from cosilo.engines.flare.site import Site
-from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Failure, FailureKind
 
 METHOD = {"use": "local"}
 NOTHING = encode({})
@@ -48,7 +48,7 @@ def opened(kit: Path, name: str = "north") -> Site:
     return site
 
 
-def answer(site: Site, number: int, step: str) -> object:
+def answer(site: Site, number: int, step: str) -> Answer:
     site.answer(number, step, NOTHING)
     return site._answers[number].result(10)
 
@@ -62,9 +62,9 @@ def test_the_name_of_a_run_does_not_lead_out_of_the_folder(run):
 def test_a_step_is_done_once_and_a_repeated_ask_gets_the_same_answer(kit, coordinator_asks):
     site = opened(kit)
     first = answer(site, 1, "hello")
-    assert isinstance(first, bytes)
-    assert site.answer(1, "hello", NOTHING) == {"reply": first}
-    assert site.wait(1) == {"reply": first}
+    assert isinstance(first.content, bytes)
+    reply = {"reply": first.content, "seconds": first.seconds}
+    assert site.answer(1, "hello", NOTHING) == site.wait(1) == reply
 
 
 def test_a_silo_that_is_not_ready_yet_says_so(kit, coordinator_asks):
@@ -73,7 +73,7 @@ def test_a_silo_that_is_not_ready_yet_says_so(kit, coordinator_asks):
     site._steps.submit(site._open, "north", kit)
     assert site.answer(1, "hello", NOTHING) == {"opening": True}
     go.set()
-    assert isinstance(site._answers[1].result(10), bytes)
+    assert isinstance(site._answers[1].result(10).content, bytes)
 
 
 def test_only_the_coordinator_may_ask(kit, monkeypatch):
@@ -89,7 +89,7 @@ def test_only_the_coordinator_may_ask(kit, monkeypatch):
 def test_anything_but_a_number_a_step_and_bytes_is_refused(kit, coordinator_asks, wrong):
     site = opened(kit)
     site.answer(*wrong)
-    assert site._answers[wrong[0]].result(10) == Failure(
+    assert site._answers[wrong[0]].result(10).content == Failure(
         FailureKind.REFUSED, "silo 'north': wants a number, a step and bytes"
     )
 
@@ -98,7 +98,7 @@ def test_why_a_silo_cannot_take_part_stays_there(kit, tmp_path, coordinator_asks
     (tmp_path / "north.csv").unlink()
     site = opened(kit)
     told = Failure(FailureKind.ERROR, "silo 'north': cannot take part; its own log says why")
-    assert answer(site, 1, "hello") == told
+    assert answer(site, 1, "hello").content == told
     assert "north.csv: no such file or folder" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
 
 
@@ -114,7 +114,7 @@ def test_a_failure_is_told_in_plain_words(kit, coordinator_asks):
 def test_a_kit_takes_part_with_its_own_silo_only(kit, tmp_path, coordinator_asks):
     site = opened(kit, "south")
     told = Failure(FailureKind.ERROR, "silo 'south': cannot take part; its own log says why")
-    assert answer(site, 1, "hello") == told
+    assert answer(site, 1, "hello").content == told
     log = (tmp_path / "runs" / "a-run" / "log.txt").read_text()
     assert "name: got 'north'; wants 'south', which the kit is made for" in log
 
@@ -128,11 +128,12 @@ def test_what_fails_outside_a_step_stays_there_too(kit, tmp_path, coordinator_as
 
     monkeypatch.setattr(site._boundary, "answer", full)
     told = Failure(FailureKind.ERROR, "silo 'north': cannot continue; its own log says why")
-    assert answer(site, 1, "hello") == told
+    assert answer(site, 1, "hello").content == told
     assert "the disk is full" in (tmp_path / "runs" / "a-run" / "log.txt").read_text()
     monkeypatch.undo()
     monkeypatch.setattr(module, "_asked_by_coordinator", lambda: True)
-    assert answer(site, 2, "hello") == told  # its record and its memory may differ: not before the next job
+    # Its record and its memory may differ: not before the next job.
+    assert answer(site, 2, "hello").content == told
 
 
 def test_an_ask_that_nobody_waits_for_any_more_is_not_computed(kit, coordinator_asks, monkeypatch):
@@ -142,13 +143,13 @@ def test_an_ask_that_nobody_waits_for_any_more_is_not_computed(kit, coordinator_
     def slow(ask):
         time.sleep(0.3)
         done.append(ask.number)
-        return b""
+        return Answer("north", b"")
 
     monkeypatch.setattr(site._boundary, "answer", slow)
     assert site.answer(1, "alone", b"") == {"busy": True}
     assert site.answer(2, "evaluate", b"") == {"busy": True}
     assert site.answer(3, "evaluate", b"") == {"busy": True}
-    assert site._answers[3].result(10) == b""
+    assert site._answers[3].result(10).content == b""
     assert done == [1, 3]
 
 

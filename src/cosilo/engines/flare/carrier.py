@@ -1,5 +1,6 @@
 """Asks between organisations: calls of a function that NVIDIA FLARE publishes at each silo."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -53,7 +54,7 @@ class FlareCarrier:
         answers: Queue[Answer] = Queue()
         for name in silos:
             if name in self._lost or name not in self._sites:
-                answers.put(Answer(name, _lost(name), 0.0))
+                answers.put(Answer(name, _lost(name)))
                 continue
             arguments = (answers, name, number, step, body(name), timeout)
             Thread(target=self._ask, args=arguments, daemon=True).start()
@@ -69,22 +70,22 @@ class FlareCarrier:
         """Call until there is an answer, the silo is lost or its time is up."""
         asked = started = last_seen = time.monotonic()
         message = {"number": number, "step": step, "body": body}
-        content: bytes | Failure | None = None
-        while content is None and not self._closed.is_set():
+        answer: Answer | None = None
+        while answer is None and not self._closed.is_set():
             reply = self._called(name, message)
             now = time.monotonic()
             if reply is None:
                 time.sleep(0.5)
             else:
-                last_seen, content = now, _content(name, reply)
+                last_seen, answer = now, _answer(name, reply)
                 message = {"number": number}
                 if reply == OPENING and now - asked < READY_WITHIN:
                     started = now
-            if content is None and timeout is not None and now - started > timeout:
-                content = too_late(name, timeout)
-            elif content is None and now - last_seen > LOST_AFTER:
-                content = _lost(name)
-        answers.put(Answer(name, content or _lost(name), time.monotonic() - started))
+            if answer is None and timeout is not None and now - started > timeout:
+                answer = Answer(name, too_late(name, timeout))
+            elif answer is None and now - last_seen > LOST_AFTER:
+                answer = Answer(name, _lost(name))
+        answers.put(answer or Answer(name, _lost(name)))
 
     def _called(self, name: str, message: Mapping[str, Any]) -> Any:
         """What a silo says; None if it could not be reached."""
@@ -97,19 +98,22 @@ class FlareCarrier:
             return error if unreadable else None
 
 
-def _content(name: str, reply: object) -> bytes | Failure | None:
+def _answer(name: str, reply: object) -> Answer | None:
     """What a silo sent, or what it says is wrong; None while it is busy. Anything else is a bad reply."""
     match reply:
         case {"busy": True, **rest} | {"opening": True, **rest} if not rest:
             return None
-        case {"reply": bytes() as content, **rest} if not rest:
-            return content
+        case {"reply": bytes() as content, "seconds": float() as seconds, **rest} if not rest:
+            if 0 <= seconds < math.inf:
+                return Answer(name, content, seconds)
         case {"failure": [("refused" | "learner" | "error") as kind, str() as text], **rest} if not rest:
             # One line that names the silo, whatever it sends.
             line, prefix = " ".join(text.split())[:_LINE], f"silo {name!r}: "
-            return Failure(FailureKind(kind), line if line.startswith(prefix) else prefix + line)
+            line = line if line.startswith(prefix) else prefix + line
+            return Answer(name, Failure(FailureKind(kind), line))
     what = "something that cannot be read" if isinstance(reply, Exception) else f"a {type(reply).__name__}"
-    return Failure(FailureKind.UNREADABLE, f"silo {name!r}: sent {what} where a reply is expected")
+    text = f"silo {name!r}: sent {what} where a reply is expected"
+    return Answer(name, Failure(FailureKind.UNREADABLE, text))
 
 
 def _lost(name: str) -> Failure:

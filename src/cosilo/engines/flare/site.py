@@ -25,7 +25,7 @@ from cosilo.engines.flare.party_files import read_silo
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
-from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Failure, FailureKind
 from cosilo.protocol.participant import NAME, Participant, Procedure
 from cosilo.runs.run import locked
 
@@ -43,7 +43,7 @@ class Site:
         self.run, self.seed, self.method = run, seed, method
         #: One step at a time, and every one in the same thread.
         self._steps = ThreadPoolExecutor(1, initializer=OneThread)
-        self._answers: dict[int, Future[bytes | Failure]] = {}
+        self._answers: dict[int, Future[Answer]] = {}
         self._lock = Lock()
         self._held = ExitStack()
         #: Set when it is ready, or has failed to get ready.
@@ -114,29 +114,29 @@ class Site:
         return self._soon(number) if _asked_by_coordinator() else _REFUSED
 
     def _soon(self, number: int) -> dict[str, Any]:
-        answer = self._answers.get(number)
-        if answer is None:
+        expected = self._answers.get(number)
+        if expected is None:
             return {"failure": ["error", f"was not asked for {number}"]}
         try:
-            content = answer.result(BUSY)
+            answer = expected.result(BUSY)
         except TimeoutError:
             return {"busy": True} if self._opened.is_set() else OPENING
-        if isinstance(content, Failure):
-            return {"failure": [content.kind.value, content.text]}  # FLARE carries no enumerations
-        return {"reply": content}
+        if isinstance(answer.content, Failure):
+            failure = answer.content
+            return {"failure": [failure.kind.value, failure.text]}  # FLARE carries no enumerations
+        return {"reply": answer.content, "seconds": answer.seconds}
 
-    def _answered(self, number: int, step: str, body: bytes) -> bytes | Failure:
+    def _answered(self, number: int, step: str, body: bytes) -> Answer:
         if self._boundary is None:
-            return self._problem or Failure(FailureKind.ERROR, "is not ready")
-        if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
-            return Failure(
-                FailureKind.REFUSED, f"silo {self._boundary.silo.name!r}: wants a number, a step and bytes"
-            )
+            return Answer("", self._problem or Failure(FailureKind.ERROR, "is not ready"))
         name = self._boundary.silo.name
+        if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
+            text = f"silo {name!r}: wants a number, a step and bytes"
+            return Answer(name, Failure(FailureKind.REFUSED, text))
         try:
             return self._boundary.answer(Ask(number, step, body))
         except Exception as error:  # such as a full disk; FLARE would send the whole traceback
-            return self._give_up(name, "cannot continue", error)
+            return Answer(name, self._give_up(name, "cannot continue", error))
 
     @collab.final
     def close(self) -> None:

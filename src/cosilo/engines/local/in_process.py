@@ -59,19 +59,11 @@ class InProcess:
     ) -> Iterator[Answer]:
         """Ask the silos for a step."""
         for name in silos:
-            started = self._now()
-            content = self._boundaries[name].answer(Ask(number, step, body(name)))
-            seconds = self._now() - started
-            if timeout is not None and seconds > timeout:
-                content = too_late(name, timeout)
-            yield Answer(name, content, seconds)
-
-    def _now(self) -> float:
-        """The wall clock; of members, whose seconds are for simulated time only, the processor's.
-
-        Institutions compete for the processors of the machine that simulates them, as they would not.
-        """
-        return time.monotonic() if self._within is None else time.thread_time()
+            started = time.monotonic()
+            answer = self._boundaries[name].answer(Ask(number, step, body(name)))
+            if timeout is not None and time.monotonic() - started > timeout:
+                answer = Answer(name, too_late(name, timeout))
+            yield answer
 
 
 def too_late(name: str, timeout: float) -> Failure:

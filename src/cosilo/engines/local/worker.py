@@ -16,7 +16,7 @@ from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.memory import keep_freed_memory
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import CosiloError, RunError
-from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Failure, FailureKind
 from cosilo.protocol.participant import Participant, Procedure
 
 # Where it is safe a worker is forked: it starts in milliseconds and shares the data with this process.
@@ -54,23 +54,23 @@ class Worker:
             if not same:
                 self.connection.send_bytes(ask.body)
 
-    def receive(self, name: str) -> bytes | Failure:
+    def receive(self, name: str) -> Answer:
         """The answer; if the process died instead, it is restarted and the silo counts as lost."""
         try:
             head = json.loads(self.connection.recv_bytes())
             if head["ok"] and "file" in head:
                 with Path(head["file"]).open("rb", buffering=0) as file:
                     file.seek(-head["bytes"], os.SEEK_END)
-                    return file.read()
+                    return Answer(name, file.read(), head["seconds"])
             if head["ok"]:
-                return self.connection.recv_bytes()
+                return Answer(name, self.connection.recv_bytes(), head["seconds"])
         except (EOFError, ConnectionError):
             how = self.restart()
             text = f"silo {name!r}: its worker process died ({how}) in the middle of the step"
-            return Failure(FailureKind.LOST, text)
+            return Answer(name, Failure(FailureKind.LOST, text))
         if "broken" in head:
             raise RunError(head["broken"])
-        return Failure(FailureKind(head["kind"]), head["text"])
+        return Answer(name, Failure(FailureKind(head["kind"]), head["text"]))
 
     def restart(self) -> str:
         """Kill and restart the process; its silos continue from their records. Returns how it had ended."""
@@ -117,13 +117,17 @@ def _serve(
             except CosiloError as error:  # the silo cannot even be opened, or its disk fails
                 mine.send_bytes(json.dumps({"ok": False, "broken": str(error)}).encode())
                 continue
-            if isinstance(answer, Failure):
-                mine.send_bytes(json.dumps({"ok": False, "kind": answer.kind, "text": answer.text}).encode())
-            elif len(answer) < _LARGE:
-                mine.send_bytes(b'{"ok": true}')
-                mine.send_bytes(answer)
+            content = answer.content
+            if isinstance(content, Failure):
+                failed = {"ok": False, "kind": content.kind, "text": content.text}
+                mine.send_bytes(json.dumps(failed).encode())
+                continue
+            done = {"ok": True, "seconds": answer.seconds}
+            if len(content) < _LARGE:
+                mine.send_bytes(json.dumps(done).encode())
+                mine.send_bytes(content)
             else:
-                kept = {"ok": True, "file": str(opened[name].kept(head["number"])), "bytes": len(answer)}
+                kept = {**done, "file": str(opened[name].kept(head["number"])), "bytes": len(content)}
                 mine.send_bytes(json.dumps(kept).encode())
 
 

@@ -64,17 +64,16 @@ class Workers:
         while busy:
             ready = wait([worker.connection for worker in busy], _patience(busy, timeout))
             for worker, (name, started) in list(busy.items()):
-                seconds = time.monotonic() - started
                 if worker.connection in ready:
-                    content = worker.receive(name)
-                elif timeout is not None and seconds > timeout:
+                    answer = worker.receive(name)
+                elif timeout is not None and time.monotonic() - started > timeout:
                     worker.restart()
-                    content = too_late(name, timeout)
+                    answer = Answer(name, too_late(name, timeout))
                 else:
                     continue
                 del busy[worker]
                 occupy(worker)  # before the answer is handled, so that the worker does not wait for that
-                yield Answer(name, content, seconds)
+                yield answer
 
 
 def _patience(busy: dict[Worker, tuple[str, float]], timeout: float | None) -> float | None:

@@ -151,7 +151,7 @@ class DoFedSPP(Method):
         similar, done, spent = state.array("ratios"), state.integer("round"), state.number("spent")
         ready, reference = state.names("ready"), state.group("weights")
         last = done if state.flag("over") else self.rounds
-        for number in range(done + 1, last + 1):
+        for number in silos.rounds(done, last):
             # Phase 1: which models travel.
             travel, labellers, seconds = self._decide(similar, reference)
             if self.budget is not None and spent + seconds > self.budget.total + 1e-9:
@@ -341,7 +341,7 @@ class DoFedSPP(Method):
         mine.train(mine.weights, self.epochs)
         return reply
 
-    @step()
+    @step(timed=False)
     def finish(self, silo: Silo) -> None:
         """The last score is the result."""
         silo.keep_score(FEDERATED)
