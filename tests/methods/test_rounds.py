@@ -23,6 +23,30 @@ def test_learning_rates_by_round():
         FedAvg(decay_after=[0])
 
 
+def test_alone_the_learning_rate_falls_as_in_the_federation():
+    """Full batches of one point, SGD without momentum: the weight by hand."""
+    torch = pytest.importorskip("torch")
+    from cosilo import Silo
+    from cosilo.learners import Network, Training
+
+    class OneWeight(torch.nn.Module):
+        def __init__(self, input_shape, n_classes):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.tensor([0.5]))
+
+        def forward(self, x):
+            return torch.cat([torch.zeros_like(x), self.w * x], dim=1)
+
+    training = Training(optimiser="sgd", momentum=0, lr=0.1, batch=9, epochs=1, schedule="constant")
+    x, y = np.array([1.0, -2.0]), np.array([0, 0])
+    silo = Silo("a", x[:, None], y, Network(OneWeight, training), test=None, task=["0", "1"])
+    FedAvg(rounds=3, epochs=2, decay=0.1, decay_after=[2]).alone(silo)
+    w = 0.5
+    for rate in (0.1, 0.1, 0.1, 0.1, 0.01, 0.01):
+        w -= rate * np.mean(x / (1 + np.exp(-w * x)))
+    assert float(silo.learner.weights()["w"][0]) == pytest.approx(w, abs=1e-6)
+
+
 @pytest.mark.parametrize(("fraction", "count"), [(1.0, 5), (0.6, 3), (0.01, 1)])
 def test_a_share_of_the_silos_is_drawn_but_at_least_one(fraction, count):
     silos = SimpleNamespace(names=list("abcde"), rng=np.random.default_rng(0))

@@ -6,6 +6,7 @@ An institution does some rounds of its own with its members before it replies, s
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Annotated, Any, ClassVar, NoReturn
 
 from numpy.typing import NDArray
@@ -159,8 +160,20 @@ class Rounds(Method):
 
     @step(timed=False)
     def alone(self, silo: Silo, times: int = 1) -> None:
-        """Local training by the silo's own training, for as many epochs as the federation has: equal work."""
-        silo.fit(LOCAL, epochs=self.rounds * self.usual_epochs * times)
+        """Local training by the silo's own training, for as many epochs as the federation has: equal work.
+
+        Where the federation's learning rate falls, this one falls after as many epochs.
+        """
+        epochs = self.usual_epochs * times
+        if self.decay == 1.0:
+            silo.fit(LOCAL, epochs=self.rounds * epochs)
+            return
+        silo.network.restart()
+        state = None
+        for rate, rounds in groupby(range(1, self.rounds + 1), self.rate):
+            lr = silo.network.training.lr * rate
+            state = silo.network.train(epochs=len(list(rounds)) * epochs, lr=lr, state=state)
+        silo.take_score(LOCAL)
 
     @step()
     def begin(self, silo: Silo, vocabulary: list[str]) -> None:

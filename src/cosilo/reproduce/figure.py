@@ -23,7 +23,8 @@ def draw(about: Reproduces, sizes: Mapping[Size, Values]) -> str:
             size, values = list(sizes.items())[-1]  # the largest that was run
             picture = _lines(about, on_lines, values, size)
         else:
-            picture = _dots(about.number, sizes)
+            run = [n for n in about.number if any(n.of in values for values in sizes.values())]
+            picture = _dots(run, sizes)
         file = io.StringIO()
         with matplotlib.rc_context({"svg.hashsalt": about.what}):
             metadata = dict.fromkeys(["Date", "Creator", "Format", "Type"])

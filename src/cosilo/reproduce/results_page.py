@@ -84,8 +84,9 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
     ]
     if about.number:
         lines += [*_table(about.number, records), ""]
-    lines += [_claim(claim, records) for claim in about.claim]
-    if about.claim:
+    run = [claim for claim in about.claim if any(claim.more[0] in one.values for one in records.values())]
+    lines += [_claim(claim, records) for claim in run]
+    if run:
         lines.append("")
     whys = _whys(one, records)
     if whys:
@@ -100,6 +101,8 @@ def _table(numbers: Sequence[Number], records: Mapping[Size, ReproductionRecord]
     heads = [f"ours, {size} size | verdict" for size in records]
     rows = [f"| | paper | {' | '.join(heads)} |", "|---|---|" + "---|---|" * len(records)]
     for number in numbers:
+        if not any(number.of in record.values for record in records.values()):
+            continue  # of a case that no size has run
         cells = [number.text, "–" if number.paper is None else shown(number, number.paper)]
         for record in records.values():
             found = judge_number(number, record.values)

@@ -63,8 +63,12 @@ def _signed(number: Number, value: float) -> str:
 
 def overall(about: Reproduces, values: Values) -> str:
     """The verdict on all of it, in one line."""
-    judged = [judge_number(number, values).reached for number in about.number if number.paper is not None]
-    claims = [judge_claim(claim, values) for claim in about.claim]
+    judged = [
+        judge_number(number, values).reached
+        for number in about.number
+        if number.paper is not None and number.of in values
+    ]
+    claims = [judge_claim(claim, values) for claim in about.claim if claim.more[0] in values]
     parts = []
     if judged:
         parts.append(f"{sum(one is True for one in judged)} of {len(judged)} numbers reached")
