@@ -5,9 +5,10 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cosilo import FedAvg, FedBE, Federation, Silo
+from cosilo.aggregation.averaging import mean
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError
-from cosilo.methods.fedbe import RunningMean, deviations, sharpened, soft_cross_entropy
+from cosilo.methods.fedbe import RunningMean, sharpened, soft_cross_entropy
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, zoo  # noqa: E402
@@ -37,18 +38,6 @@ def test_sharpening_by_hand():
     sharp = sharpened(np.array([[0.6, 0.3, 0.1]]), temperature=0.5)
     assert sharp[0] == pytest.approx(np.array([0.36, 0.09, 0.01]) / 0.46)
     assert sharpened(np.array([[0.6, 0.4]]), temperature=1.0)[0] == pytest.approx([0.6, 0.4])
-
-
-def test_the_gaussian_is_fitted_to_weights_or_to_updates_of_equal_length():
-    models = [{"w": np.array([2.0, 0.0])}, {"w": np.array([-2.0, 0.0])}, {"w": np.array([0.0, 8.0])}]
-    average = {"w": np.array([0.0, 0.0])}
-    plain = deviations(models, average, normalise=False)["w"]
-    assert plain == pytest.approx([8 / 3, 64 / 3])
-    # Lengths 2, 2 and 8, their mean is 4: the updates become (4, 0), (−4, 0) and (0, 4).
-    even = deviations(models, average, normalise=True)["w"]
-    assert even == pytest.approx([32 / 3, 16 / 3])
-    counters = {"n": np.array(3), "w": np.zeros(1)}
-    assert list(deviations([counters], counters, normalise=True)) == ["w"]
 
 
 def test_soft_labels_have_the_gradient_of_cross_entropy():
@@ -147,3 +136,66 @@ def test_a_silo_that_lies_and_one_that_fails_are_passed_over(tmp_path):
     assert failures == {("silo-0", "score"), ("silo-1", "distil")}
     assert "holds no sums of probabilities" in run.result["failures"][0]["text"]
     assert run.global_weights()
+
+
+class Kept(FedBE):
+    """Keeps what the models drawn are, beside where the round began and what the silos sent."""
+
+    def merged(self, silos, replies, state):
+        SEEN["start"] = state.group("weights")
+        SEEN["silos"] = [(reply.group("weights"), reply.integer("size")) for reply in replies.values()]
+        SEEN["drawn"] = self._draws(replies, state.group("weights"), mean(SEEN["silos"]), silos.rng)
+        return mean(SEEN["silos"])
+
+
+SEEN = {}
+
+
+def test_models_are_drawn_around_the_start_of_the_round(tmp_path):
+    """What the authors' code computes, written down tensor by tensor, with sizes for weights."""
+    unequal = [*silos(2), Silo("small", X[:20] / 16, Y[:20] % 2, Network(small, GOOD), shares=SHARES)]
+    method = Kept(rounds=2, epochs=2, samples=400, local=False)
+    Federation(unequal, pool=X[900:1000] / 16, method=method, seed=3).run(tmp_path / "run")
+    start, models = SEEN["start"], SEEN["silos"]
+    sizes = np.array([size for _, size in models], float)
+    assert len(set(sizes)) > 1
+    for name, begin in start.items():
+        updates = np.array([weights[name].astype(float) - begin for weights, _ in models])
+        norms = np.array([np.sqrt((update**2).sum()) for update in updates])
+        units = np.array([update / norm for update, norm in zip(updates, norms, strict=True)])
+        share = sizes / sizes.sum()
+        centre = np.tensordot(share, units, 1)
+        spread = np.sqrt(np.maximum(np.tensordot(share, units**2, 1) - centre**2, 1e-5))
+        length = share @ norms
+        drawn = np.array([model[name] for model in SEEN["drawn"]])
+        error = spread * 0.1 * length / np.sqrt(len(drawn))
+        assert np.abs(drawn.mean(0) - (begin + length * centre)).max() < 6 * error.max()
+        np.testing.assert_allclose(drawn.std(0), 0.1 * length * spread, rtol=0.25)
+
+
+def test_mixtures_weigh_by_size(tmp_path):
+    unequal = [*silos(1), Silo("small", X[:8] / 16, Y[:8] % 2, Network(small, GOOD), shares=SHARES)]
+    method = Kept(rounds=1, samples=500, draw="dirichlet", local=False)
+    Federation(unequal, pool=X[900:1000] / 16, method=method, seed=3).run(tmp_path / "run")
+    (large, n), (little, m) = SEEN["silos"]
+    assert n > 2 * m
+    name = max(large, key=lambda key: np.abs(large[key] - little[key]).max())
+    place = np.unravel_index(np.argmax(np.abs(large[name] - little[name])), large[name].shape)
+    ways = [
+        (model[name][place] - little[name][place]) / (large[name][place] - little[name][place])
+        for model in SEEN["drawn"]
+    ]
+    drawn = np.random.default_rng(0).dirichlet(np.ones(2), 20_000)
+    expected = (drawn[:, 0] * n / (drawn @ [n, m])).mean()
+    assert np.mean(ways) == pytest.approx(expected, abs=0.05)
+
+
+def test_the_mean_over_training_begins(tmp_path):
+    """On a pool of 100 there are 2 · 1 steps; the authors' 500 would never come."""
+    pool = X[900:1000] / 16
+    federation = Federation(silos(), pool=pool, method=FedBE(distil_epochs=2, average_from=500))
+    line = "method.average_from: got 500; the student has 2 steps on this pool: raise distil_epochs"
+    assert any(line in problem for problem in federation.check())
+    assert Federation(silos(), pool=pool, method=FedBE(distil_epochs=2)).check() == []
+    assert FedBE()._average_from(10_000) == 526
+    assert FedBE(distil_epochs=1)._average_from(50) == 1

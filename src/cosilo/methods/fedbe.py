@@ -2,20 +2,27 @@
 
 H.-Y. Chen and W.-L. Chao, "FedBE: Making Bayesian Model Ensemble Applicable to Federated Learning" (2021).
 
-After local training a distribution is fitted to the silos' weights, and models are drawn from it. The
+After local training a distribution is fitted to the silos' models, and models are drawn from it. The
 teachers are the mean of FedAvg, the models drawn and the silos' own; the mean of what they say about a public
 pool, sharpened, is what the mean model is trained towards (Algorithm 1).
 
+As in the authors' code the Gaussian is one of directions, tensor by tensor: with w the model that the round
+began with, u_i = (w_i − w)/‖w_i − w‖ has a mean ū and a variance, of 1e-5 at least, and a model drawn is
+w + l·(ū + 0.1·σ·ε) with l the mean of ‖w_i − w‖. `draw = "weights"` is the Gaussian of the paper's text.
+
 Deviations from the paper:
 
+- Silos weigh by size in the moments and in mixtures, as in the paper; in the authors' code they are equal.
 - The coordinator has no network, only arrays. Silos score the pool, each with its own model and its share of
   the models drawn, so that no silo sees another's; one silo trains the mean model towards the scores.
-- Batch-norm statistics are averaged with the parameters, and not drawn; the mean over training (SWA) is of
-  parameters.
+- Batch-norm statistics are averaged with the parameters, and not drawn: a variance could become negative. The
+  mean over training (SWA) is of parameters.
+- The student's loss is the mean over instances; in the authors' code it is also divided by the classes.
 - Each silo's optimiser is its training's and starts afresh every round. Local training gets as many epochs as
   the rounds have together.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -24,8 +31,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, mean, same_structure
+from cosilo.aggregation.gaussians import Gaussian, of_directions, of_weights
 from cosilo.coordination.coordinator import Check, Silos
-from cosilo.errors import BadMessage, RunError
+from cosilo.errors import BadMessage, ConfigError, RunError
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.packing import pack, unpack
 from cosilo.protocol.message import Fields, Message, Shared, State
@@ -48,8 +56,8 @@ class FedBE(FedAvg):
     samples : int, default 10
         How many models are drawn in a round.
     draw : {"weights", "updates", "dirichlet"}, default "updates"
-        From which distribution: a Gaussian fitted to the weights, or to normalised updates; or random
-        mixtures of the silos' models.
+        From which distribution: a Gaussian fitted to the weights, or to the directions of the updates; or
+        random mixtures of the silos' models.
     scale : float, default 0.1
         What the Gaussian's standard deviation is multiplied with.
     least_variance : float, default 1e-5
@@ -62,8 +70,9 @@ class FedBE(FedAvg):
         Pool instances in a batch of these.
     distil_lr : float, default 1e-3
         The learning rate of these.
-    average_from : int, default 500
-        From which step on the student enters the mean that it ends as.
+    average_from : int, default None
+        From which step on the student enters the mean that it ends as; None: after a third of its steps (the
+        authors' 500 are about a third of theirs).
     average_every : int, default 25
         How often it does, in steps.
 
@@ -86,13 +95,13 @@ class FedBE(FedAvg):
     distil_epochs: Count = 20
     distil_batch: Count = 128
     distil_lr: Positive = 1e-3
-    average_from: Count = 500
+    average_from: Count | None = None
     average_every: Count = 25
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """Teachers, their word on the pool, and the student's training."""
         average = super().merged(silos, replies, state)
-        drawn = self._draws(replies, average, silos.rng)
+        drawn = self._draws(replies, state.group("weights"), average, silos.rng)
         names = list(replies)
         hands: dict[str, dict[str, Weights]] = {name: {} for name in names}
         for place, model in enumerate([average, *drawn]):
@@ -111,35 +120,53 @@ class FedBE(FedAvg):
                 return reply.group("weights")
         raise RunError("step 'distil': no silo could train the global model")
 
-    def _draws(self, replies: Replies, average: Weights, rng: np.random.Generator) -> list[Weights]:
-        """Models around the silos' own."""
+    def _draws(
+        self, replies: Replies, start: Weights, average: Weights, rng: np.random.Generator
+    ) -> list[Weights]:
+        """Models around the silos' own; what is not drawn of them is that of the mean model."""
         if self.samples == 0:
             return []
+        sizes = [reply.number("size") if self.weighting == "size" else 1.0 for reply in replies.values()]
+
+        def models(shares: Iterable[float]) -> Iterable[tuple[Weights, float]]:
+            for reply, share in zip(replies.values(), shares, strict=True):  # from disk, one at a time
+                yield reply.group("weights"), share
+
         if self.draw == "dirichlet":
-            shares = rng.dirichlet(np.ones(len(replies)), self.samples)
-            return [
-                mean(
-                    (reply.group("weights"), share)
-                    for reply, share in zip(replies.values(), row, strict=True)
-                )
-                for row in shares
-            ]
-        spread = deviations(
-            (reply.group("weights") for reply in replies.values()), average, self.draw == "updates"
-        )
-        drawn: list[Weights] = []
-        for _ in range(self.samples):
-            model = {}
-            for name, array in average.items():
-                model[name] = array
-                if name in spread:
-                    deviation = np.sqrt(np.maximum(spread[name], self.least_variance))
-                    noise = self.scale * deviation * rng.standard_normal(array.shape)
-                    model[name] = np.asarray(array + noise).astype(array.dtype)
-            drawn.append(model)
-        return drawn
+            mixtures = rng.dirichlet(np.ones(len(sizes)), self.samples)
+            return [mean(models(row * sizes)) for row in mixtures]
+        if self.draw == "updates":
+            found = of_directions(models(sizes), start)
+        else:
+            found = of_weights(models(sizes), average)
+        return [{**average, **self._one(found, average, rng)} for _ in range(self.samples)]
+
+    def _one(
+        self, gaussians: Mapping[str, Gaussian], like: Weights, rng: np.random.Generator
+    ) -> dict[str, NDArray[Any]]:
+        model = {}
+        for name, one in gaussians.items():
+            deviation = np.sqrt(np.maximum(one.variance, self.least_variance))
+            noise = self.scale * deviation * rng.standard_normal(deviation.shape)
+            model[name] = np.asarray(one.origin + one.length * (one.mean + noise)).astype(like[name].dtype)
+        return model
 
     # ------------------------------------------------------------------ at the silo
+
+    def prepare(self, silo: Silo) -> None:
+        """The mean over the student's training has to begin."""
+        super().prepare(silo)
+        if silo.pool is not None and self._average_from(len(silo.pool)) > self._steps(len(silo.pool)):
+            raise ConfigError(
+                f"method.average_from: got {self.average_from}; the student has "
+                f"{self._steps(len(silo.pool))} steps on this pool: raise distil_epochs, or leave it out"
+            )
+
+    def _steps(self, pool: int) -> int:
+        return self.distil_epochs * math.ceil(pool / self.distil_batch)
+
+    def _average_from(self, pool: int) -> int:
+        return max(1, self._steps(pool) // 3) if self.average_from is None else self.average_from
 
     @step(
         chances=Shared(
@@ -167,7 +194,7 @@ class FedBE(FedAvg):
         """Train the mean model towards what the teachers say."""
         student = silo.network.another()
         student.set_weights(weights)
-        average = RunningMean(self.average_from, self.average_every)
+        average = RunningMean(self._average_from(len(silo.need_pool())), self.average_every)
         student.train(
             (silo.need_pool(), targets),
             loss=soft_cross_entropy,
@@ -175,7 +202,7 @@ class FedBE(FedAvg):
             optimiser="sgd",
             momentum=0.9,
             lr=self.distil_lr,
-            weight_decay=0.0,
+            weight_decay=1e-5,  # as in the authors' code
             schedule="constant",
             epochs=self.distil_epochs,
             batch=self.distil_batch,
@@ -210,30 +237,6 @@ class RunningMean:
         """Put the mean where the parameters are; with too few steps for one, these stay as they are."""
         for name, held in self._mean.items():
             self._parameters[name].detach().copy_(held)
-
-
-def deviations(
-    models: Iterable[Weights], average: Weights, normalise: bool
-) -> dict[str, NDArray[np.float64]]:
-    """The variance of every parameter over the models, around their mean.
-
-    With `normalise` every model's update counts the same: it is scaled to the mean length of all.
-
-    >>> models = [{"w": np.array([0.0, 2.0])}, {"w": np.array([2.0, 2.0])}]
-    >>> deviations(models, {"w": np.array([1.0, 2.0])}, normalise=False)
-    {'w': array([1., 0.])}
-    """
-    floating = [name for name, array in average.items() if array.dtype.kind == "f"]
-    sums = {name: np.zeros(average[name].shape) for name in floating}
-    lengths, count = 0.0, 0
-    for weights in models:
-        updates = {name: weights[name].astype(np.float64) - average[name] for name in floating}
-        length = float(np.sqrt(sum(float(np.square(update).sum()) for update in updates.values())))
-        lengths, count = lengths + length, count + 1
-        for name, update in updates.items():
-            sums[name] += np.square(update / length if normalise and length > 0 else update)
-    factor = (lengths / count) ** 2 if normalise else 1.0
-    return {name: np.asarray(factor * total / count) for name, total in sums.items()}
 
 
 def sharpened(chances: NDArray[Any], temperature: float) -> NDArray[np.float32]:
