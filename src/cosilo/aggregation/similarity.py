@@ -32,20 +32,16 @@ def similarity_ratios(
     g1: float = 0.0,
     g2: float = 0.0,
     floor: float = FLOOR,
-    before: ArrayLike | None = None,
 ) -> Floats:
     """The similarity ratios of one silo n, one for each model i (eq. 19 of DoFed-SPP); they add up to 1.
 
     ρ_i ∝ max{ (γ·[ℓ_n(θ_tar,n) − ℓ_n(θ_rec,i)] + G1 + γ·G2) / ‖θ_rec,i − θ_rec,n‖, 0 }, with `own_loss` =
     ℓ_n(θ_tar,n), `losses[i]` = ℓ_n(θ_rec,i), both on the labelled target points of the silo, and γ = `rate`.
-    With G1 = G2 = 0 the rate cancels. Where the equation leaves a question:
+    With G1 = 0 the rate cancels. Where the equation leaves a question:
 
     - A distance below `floor` (the silo's own model, untouched) becomes the floor.
-    - A loss of NaN is a missing model: its ratio is 0 in every case.
-    - If no ratio is positive, those of the last round (`before`) are kept, shared out anew among the models
-      that are there. If these have none either, the model with the smallest loss gets all (several with the
-      same loss: equal parts): when nobody is better than the silo's own model, the least bad one still tells
-      more than a mean over all.
+    - A loss of NaN is a missing model: its ratio is 0.
+    - If no ratio is positive, all are 0.
 
     The gains are 1 − 0.5, 1 − 0 and less than 0; divided by the distances 0.5, 0.5:
 
@@ -66,20 +62,7 @@ def similarity_ratios(
     _check_distances(distance, there)
     _check_constants(rate, g1, g2, floor)
     gain = np.where(there, rate * (own_loss - loss) + g1 + rate * g2, 0.0)
-    raw = np.where(gain > 0, gain, 0.0) / np.where(there, np.maximum(distance, floor), 1.0)
-    if not raw.any() and before is not None:
-        last = _row("before", before)
-        _same_length("before", last, loss)
-        if not ((last >= 0) & np.isfinite(last)).all():
-            raise DataError(
-                "before: a ratio is negative, NaN or infinite; wants the ratios of the last round"
-            )
-        if there.all() and last.any():
-            return last  # to the last bit: a division by a sum near 1 would not keep them
-        raw = np.where(there, last, 0.0)
-    if not raw.any():
-        raw = (loss == loss[there].min()).astype(np.float64)
-    return _normalised(raw)
+    return _normalised(np.where(gain > 0, gain, 0.0) / np.where(there, np.maximum(distance, floor), 1.0))
 
 
 def fomo_weights(base_loss: float, losses: ArrayLike, distances: ArrayLike) -> Floats:

@@ -15,8 +15,9 @@ from cosilo.errors import RunError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, zoo  # noqa: E402
-from cosilo.methods.dofed_spp.dofed_spp import _best  # noqa: E402
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal  # noqa: E402
+from cosilo.methods.packing import pack  # noqa: E402
+from cosilo.silo.parts import Part  # noqa: E402
 
 SHARES = ["weights", "similarity", "metrics", "size"]
 X, Y = load_digits(return_X_y=True)
@@ -95,12 +96,11 @@ def test_labels_by_hand():
         name: {key: (array + rng.normal(size=array.shape)).astype(np.float32) for key, array in start.items()}
         for name in ("silo-2", "silo-3")
     }
-    names = [f"silo-{place}" for place in range(4)]
-    silo.notes["ratios"] = np.array([0.0, 0.0, 0.3, 0.6])
-    moved = Reciprocal(silo).label(models, names)
+    weights = {"silo-2": 0.3, "silo-3": 0.6}
+    moved = Reciprocal(silo).label(models, weights)
     assert moved == 1.0
     total = 0
-    for name, weight in (("silo-2", 0.3), ("silo-3", 0.6)):
+    for name, weight in weights.items():
         network = silo.network.another(None)
         network.set_weights(models[name])
         total = total + weight * network.probabilities(silo.data.target.unlabelled)
@@ -109,7 +109,7 @@ def test_labels_by_hand():
     assert silo.target_labels()["confidence"].to_numpy() == pytest.approx(
         total[:, [2, 3]].max(axis=1) / 0.9, abs=1e-6
     )
-    assert Reciprocal(silo).label(models, names) == 0.0  # nothing changed
+    assert Reciprocal(silo).label(models, weights) == 0.0  # nothing changed
 
 
 def test_its_own_model_is_no_nearer_than_the_nearest_other():
@@ -127,11 +127,76 @@ def test_its_own_model_is_no_nearer_than_the_nearest_other():
     assert Reciprocal(silo).ratios(1.0, names, g1=0.0, g2=4.0).tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
-def test_who_gets_which_models():
-    row = np.array([0.0, 0.2, 0.5, 0.3])
-    names = list("abcd")
-    assert _best(row, names, ["a", "b", "d"], 2) == ["d", "b"]
-    assert _best(row, names, ["a"], 3) == []  # a model that does not help has nothing to say
+def test_without_a_given_bound_it_is_measured():
+    silo = silos()[1]
+    names = [f"silo-{place}" for place in range(4)]
+    silo.notes["losses"] = np.array([0.5, 0.7, 4.0, np.nan])
+    silo.notes["distances"] = np.array([1.0, 1.0, 1.0, np.nan])
+    silo.notes["untrained loss"] = 1.5
+    # The target model fits its few points: no loss is below its own.
+    assert Reciprocal(silo).ratios(0.1, names, g1=0.0, g2=0.0) is None
+    # G₂ = 1.5 + (0.5 − 0.1) = 1.9: gains are 0.1 − 0.5 + 1.9 = 1.5, then 1.3, and below 0.
+    found = Reciprocal(silo).ratios(0.1, names, g1=0.0, g2=None)
+    assert found == pytest.approx([1.5 / 2.8, 1.3 / 2.8, 0.0, 0.0])
+    assert silo.notes.array("ratios").tolist() == found.tolist()
+    # A target model that diverged: G₂ is 0, not less; gains are 5.5, 5.3 and 2.
+    assert Reciprocal(silo).ratios(6.0, names, g1=0.0, g2=None)[2] == pytest.approx(2 / 12.8)
+
+
+def test_ratios_do_not_freeze(tmp_path):
+    """With G₂ = 0 they do: the loss of the target model goes to 0, and fewer and fewer are below that."""
+    method = DoFedSPP(rounds=6, warm_up=8, target_epochs=20, stop_below=0.0)
+    run = Federation(silos(), method=method).run(tmp_path / "measured")
+    assert [one["fresh_ratios"] for one in run.result["exchange"]] == [4] * 6
+    frozen = Federation(silos(), method=method.model_copy(update={"g2": 0.0})).run(tmp_path / "zero")
+    assert frozen.result["exchange"][-1]["fresh_ratios"] < 4
+
+
+def begun(place=0):
+    """A silo after phase 0, beside the models of all."""
+    everyone, names = silos(), [f"silo-{place}" for place in range(4)]
+    models = {}
+    for silo in everyone:
+        METHOD.begin(silo, vocabulary=["0", "1", "2", "3"])
+        models[silo.name] = METHOD.warm(silo, weights=everyone[0].network.weights())["weights"]
+    METHOD.compare(everyone[place], models=pack(models), silos=names)
+    return everyone[place], models, names
+
+
+def test_ratios_are_of_the_target_model_of_the_round_before(monkeypatch):
+    """Line 32 of Algorithm 2: in round t, the loss of θ_tar,t−1; nothing was trained before round 1."""
+    silo, models, names = begun()
+    used, began = [], []
+
+    def ratios(self, own_loss, *others):
+        used.append(own_loss)
+
+    monkeypatch.setattr(Reciprocal, "ratios", ratios)
+    for number in (1, 2, 3):
+        began.append(silo.network.loss(Part.TARGET))
+        METHOD.learn(silo, silos=names, labellers=2, stage=f"round {number}", models=pack(models))
+    assert used == [began[0], began[0], began[1]]
+    assert began[0] > 2 * began[1]
+
+
+def test_models_that_do_not_label_are_looked_at_again():
+    """Phase 4-1: all that were broadcast; a model that did not help may have become one that does."""
+    silo, models, names = begun()
+    silo.notes["ratios"] = np.array([0.0, 0.0, 1.0, 0.0])
+    silo.notes["losses"] = np.array([9.0, 9.0, 9.0, 9.0])
+    METHOD.learn(silo, silos=names, labellers=1, stage="round 1", models=pack(models))
+    assert set(silo.target_labels()["speakers"]) == {"silo-2"}
+    for name, loss in zip(names, silo.notes.array("losses"), strict=True):
+        network = silo.network.another()
+        network.set_weights(models[name])
+        assert loss == network.loss(Part.TARGET)
+
+
+def test_the_best_of_the_models_that_travel_label():
+    silo, names = silos()[0], list("abcd")
+    silo.notes["ratios"] = np.array([0.0, 0.2, 0.5, 0.3])
+    assert Reciprocal(silo).best(["a", "b", "d"], names, 2) == {"d": 0.3, "b": 0.2}
+    assert Reciprocal(silo).best(["a"], names, 3) == {}  # a model that does not help has nothing to say
 
 
 def test_k_and_b_without_a_budget(tmp_path):

@@ -12,9 +12,16 @@ of these for itself (eq. 20) and trains its target model on what came out.
 
 Deviations from the paper, and what it leaves open:
 
-- G₁ and G₂ of eq. 19 are 0 unless given. A silo's own model is near because it hardly moved since the last
-  round; the floor ε of a distance is that of the nearest other model, or else it would outvote them all. If
-  no ratio of a silo is positive, its last ones are kept.
+- The constants of eq. 19 are not given in the paper. With G₁ = G₂ = 0 only models that beat the target model
+  on its few labelled points help: none, as soon as it fits these. G₂ bounds a gradient, and so how much the
+  loss can rise from one model to another. Unless it is given it is measured, in every round: the rise from
+  the target model to the best model at hand, min ℓ_n(θ_rec,i) − ℓ_n(θ_tar), and from a model without a fault
+  to one that knows nothing, ℓ_n(θ_tar,0). The best model thus always helps. The largest rise, a true bound,
+  makes ratios so even that eq. 27 no longer finds a helper for everyone; norms of gradients are far above
+  losses for images and far below them for texts (docs/networks.md has figures).
+- A silo's own model is near because it hardly moved since the last round; the floor ε of a distance is that
+  of the nearest other model, or else it would outvote them all. If no ratio of a silo is positive, its last
+  ones are kept, or before the first round the model with the smallest loss gets all.
 - All reciprocal and target models begin with the same weights.
 - What a silo remembers of a model that it did not get in a round are its loss and its distance.
 - Labels are chosen among the silo's target classes: it has a labelled point of each.
@@ -26,7 +33,6 @@ Deviations from the paper, and what it leaves open:
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -43,7 +49,7 @@ from cosilo.methods.dofed_spp.model_selection import best, greedy
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
 from cosilo.methods.packing import pack, unpack
 from cosilo.protocol.findings import Findings, Matrix
-from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.message import Fields, Message, Shared, State, Value
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.silo.silo import Silo
@@ -66,6 +72,8 @@ class Exchange(BaseModel):
     seconds: float
     #: The share of all labels that changed.
     labels_moved: float
+    #: How many silos found models that help, by new ratios; the others keep their last ones.
+    fresh_ratios: int
     #: What PCA lost of each model, relative to its size.
     reconstruction_error: dict[str, float]
 
@@ -109,8 +117,8 @@ class DoFedSPP(Method):
         To how many components the models are downsized before they are sent on (§ 4.5); None: not at all.
     g1 : float, default 0.0
         G₁ of the similarity ratio (eq. 19).
-    g2 : float, default 0.0
-        G₂ of the similarity ratio (eq. 19).
+    g2 : float, default None
+        G₂ of the similarity ratio (eq. 19); None: measured, so that the best model at hand always helps.
     stop_below : float in [0, 1], default 0.01
         The run ends when a smaller share of the labels changed in a round.
 
@@ -131,8 +139,8 @@ class DoFedSPP(Method):
     labellers: Count | None = None
     budget: Budget | None = None
     components: Count | None = None
-    g1: float = 0.0
-    g2: float = 0.0
+    g1: Annotated[float, Field(ge=0)] = 0.0
+    g2: Annotated[float, Field(ge=0)] | None = None
     stop_below: Annotated[float, Field(ge=0, le=1)] = 0.01
 
     @model_validator(mode="after")
@@ -161,20 +169,18 @@ class DoFedSPP(Method):
             models, errors = self._downsized(
                 {name: reply.group("weights") for name, reply in uploaded.items()}
             )
-            hands = {
-                name: _best(similar[place], names, list(models), labellers)
-                for place, name in enumerate(names)
-            }
-            # Phases 2 to 4, at the silos.
+            # Phases 2 to 4, at the silos: all models are broadcast.
             stage = Stage.after_round(number)
-            parcel = partial(_parcel, models, hands, names, str(stage))
-            learnt = silos.ask("learn", each=parcel, to=ready, valid=_shaped(len(names)))
-            for name, reply in learnt.items():
-                similar[names.index(name)] = reply.array("ratios")
+            message: Message = {"models": pack(models), "silos": names, "labellers": labellers}
+            message = {**message, "stage": str(stage)}
+            learnt = silos.ask("learn", message, to=ready, valid=_shaped(len(names)))
+            fresh = {name: reply.array("ratios") for name, reply in learnt.items() if "ratios" in reply}
+            for name, found in fresh.items():
+                similar[names.index(name)] = found
             moved = np.mean([reply.number("moved") for reply in learnt.values()])
             spent += seconds
             silos.evaluate(stage, to=learnt)
-            self._note(silos, number, able, labellers, spent, similar, errors, float(moved))
+            self._note(silos, number, able, labellers, spent, similar, errors, float(moved), len(fresh))
             over = bool(moved < self.stop_below)
             silos.mark(round=number, over=over, ratios=similar, spent=spent, ready=ready, weights=reference)
             if over:
@@ -236,6 +242,7 @@ class DoFedSPP(Method):
         similar: NDArray[Any],
         errors: Mapping[str, float],
         moved: float,
+        fresh: int,
     ) -> None:
         """What the report shows of a round."""
         found = silos.found(Exchanges)
@@ -246,6 +253,7 @@ class DoFedSPP(Method):
                 labellers=labellers,
                 seconds=round(spent, 3),
                 labels_moved=round(moved, 4),
+                fresh_ratios=fresh,
                 reconstruction_error={name: round(error, 6) for name, error in errors.items()},
             )
         )
@@ -318,7 +326,8 @@ class DoFedSPP(Method):
         """Phase 0: the similarity ratios of some models, and of those that came before."""
         mine = Reciprocal(silo)
         mine.look_at(unpack(models), silos)
-        return {"ratios": mine.ratios(mine.loss(), silos, self.g1, self.g2)}
+        found = mine.ratios(mine.take_loss(), silos, self.g1, self.g2)
+        return {"ratios": mine.least_loss() if found is None else found}
 
     @step(weights=Shared("weights", "weights of its reciprocal model as it is in this round"))
     def upload(self, silo: Silo) -> Message:
@@ -326,18 +335,25 @@ class DoFedSPP(Method):
         return {"weights": Reciprocal(silo).weights}
 
     @step(
-        ratios=Shared("similarity", "how useful each other silo's model is for its target, after the round"),
+        ratios=Shared(
+            "similarity",
+            "how useful each other silo's model is for its target, after the round; absent if none helps",
+            optional=True,
+        ),
         moved=Shared("metrics", "share of its target labels that changed in the round"),
     )
-    def learn(self, silo: Silo, silos: list[str], stage: str, models: Weights | None = None) -> Message:
+    def learn(self, silo: Silo, silos: list[str], labellers: int, stage: str, models: Weights) -> Message:
         """Phases 2 to 4: label, train the target model, take new ratios, train the reciprocal model."""
-        mine, given = Reciprocal(silo), unpack(models or {})
-        moved = mine.label(given, silos) if given else 0.0
-        loss = mine.loss()  # of the target model as it was when the round began
+        mine, given = Reciprocal(silo), unpack(models)
+        helpful = mine.best(given, silos, labellers)
+        reply: dict[str, Value] = {"moved": mine.label(given, helpful) if helpful else 0.0}
+        loss = mine.take_loss()
         mine.train_target(self.target_epochs)
         silo.take_score(Stage.parse(stage))
         mine.look_at(given, silos)
-        reply: Message = {"ratios": mine.ratios(loss, silos, self.g1, self.g2), "moved": moved}
+        ratios = mine.ratios(loss, silos, self.g1, self.g2)
+        if ratios is not None:
+            reply["ratios"] = ratios
         mine.train(mine.weights, self.epochs)
         return reply
 
@@ -351,24 +367,12 @@ def _bytes(weights: Weights) -> int:
     return sum(array.nbytes for array in weights.values())
 
 
-def _best(row: NDArray[Any], silos: list[str], there: list[str], labellers: int) -> list[str]:
-    """The models that help a silo most among those that travel; none that does not help."""
-    helpful = [name for name in there if row[silos.index(name)] > 0]
-    return sorted(helpful, key=lambda name: -row[silos.index(name)])[:labellers]
-
-
-def _parcel(
-    models: Mapping[str, Weights], hands: Mapping[str, list[str]], silos: list[str], stage: str, name: str
-) -> Message:
-    """What one silo gets."""
-    picked = {other: models[other] for other in hands[name]}
-    return {"models": pack(picked), "silos": silos, "stage": stage}
-
-
 def _shaped(silos: int) -> Check:
     """A check for ratios: one for each silo, none below 0, and they add up to 1 or are all 0."""
 
     def check(silo: str, reply: Fields) -> None:
+        if "ratios" not in reply:
+            return
         found = reply.array("ratios")
         if found.shape != (silos,) or (found < 0).any() or found.sum() > 1 + 1e-6:
             raise BadMessage(f"field 'ratios' wants {silos} numbers of at least 0 that add up to at most 1")

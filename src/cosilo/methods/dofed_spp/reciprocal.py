@@ -1,7 +1,7 @@
 """What a silo with a target does with the models of others (DoFed-SPP): compare, label, learn."""
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,6 @@ from cosilo.aggregation.averaging import Weights
 from cosilo.aggregation.similarity import FLOOR, distance, label_by_opinions, similarity_ratios
 from cosilo.silo.parts import Part
 from cosilo.silo.silo import Silo
-
-if TYPE_CHECKING:
-    pass
 
 
 class Reciprocal:
@@ -41,64 +38,91 @@ class Reciprocal:
 
     # ------------------------------------------------------------------ similarity ratios
 
-    def loss(self) -> float:
-        """ℓ_n of the target model: on the labelled target points."""
-        return self._network.loss(Part.TARGET)
-
     def look_at(self, models: Mapping[str, Weights], silos: list[str]) -> None:
         """Take each model's loss on the labelled target points, and its distance; both are remembered."""
-        silo = self._silo
-        before, trial = silo.notes.group("before"), self._network.another()
-        nothing = np.full(len(silos), np.nan)
-        losses, distances = (np.array(silo.notes.get(key, nothing)) for key in ("losses", "distances"))
+        notes, trial = self._silo.notes, self._network.another()
+        before, nothing = notes.group("before"), np.full(len(silos), np.nan)
+        losses, distances = (np.array(notes.get(key, nothing)) for key in ("losses", "distances"))
         for name, weights in models.items():
             trial.set_weights(weights)
             place = silos.index(name)
             losses[place], distances[place] = trial.loss(Part.TARGET), distance(weights, before)
-        silo.notes["losses"], silo.notes["distances"] = losses, distances
+        notes["losses"], notes["distances"] = losses, distances
 
-    def ratios(self, own_loss: float, silos: list[str], g1: float, g2: float) -> NDArray[np.float64]:
-        """Eq. 19 for all models that were ever looked at.
+    def take_loss(self) -> float:
+        """ℓ_n of the target model of the round before (line 32 of Algorithm 2); the present one is noted."""
+        notes, now = self._silo.notes, self._network.loss(Part.TARGET)
+        if "loss" not in notes:  # nothing was trained before the first round
+            notes["loss"] = notes["untrained loss"] = now
+        last = notes.number("loss")
+        notes["loss"] = now
+        return last
+
+    def ratios(
+        self, own_loss: float, silos: list[str], g1: float, g2: float | None
+    ) -> NDArray[np.float64] | None:
+        """Eq. 19 for all models that were ever looked at; None if no model helps.
+
+        G₂ bounds a gradient, and so how much the loss can rise from one model to another. Unless it is given,
+        it is measured: the rise from the target model to the best model at hand, and from a model without a
+        fault to the untrained one, ℓ_n(θ_tar,0). So a model helps if it does not lose more than the best one
+        by as much as knowing nothing costs.
 
         The silo's own model is near because it has hardly moved since the last round, which tells nothing of
         its use: the floor of a distance is that of the nearest model of another silo.
         """
-        silo = self._silo
-        distances = silo.notes.array("distances")
-        others = np.delete(distances, silos.index(silo.name))
+        notes = self._silo.notes
+        losses, distances = notes.array("losses"), notes.array("distances")
+        if g2 is None:
+            g2 = max(notes.number("untrained loss") + float(np.nanmin(losses)) - own_loss, 0.0)
+        others = np.delete(distances, silos.index(self._silo.name))
         nearest = np.min(others[~np.isnan(others)], initial=np.inf)
         found = similarity_ratios(
             own_loss,
-            silo.notes.array("losses"),
+            losses,
             distances,
             rate=self._network.training.lr,
             g1=g1,
             g2=g2,
             floor=max(float(nearest), FLOOR) if np.isfinite(nearest) else FLOOR,
-            before=silo.notes.array("ratios") if "ratios" in silo.notes else None,
         )
-        silo.notes["ratios"] = found
+        if not found.any():
+            return None
+        notes["ratios"] = found
         return found
+
+    def least_loss(self) -> NDArray[np.float64]:
+        """Ratios where no model helps yet: the one with the smallest loss tells more than a mean over all."""
+        losses = self._silo.notes.array("losses")
+        best = (losses == np.nanmin(losses)).astype(np.float64)
+        self._silo.notes["ratios"] = best / best.sum()
+        return self._silo.notes.array("ratios")
 
     # ------------------------------------------------------------------ labels and the target model
 
-    def label(self, models: Mapping[str, Weights], silos: list[str]) -> float:
+    def best(self, models: Iterable[str], silos: list[str], count: int) -> dict[str, float]:
+        """The models that help most among these, with their ratios; none that does not help."""
+        ratios = self._silo.notes.array("ratios")
+        helpful = {name: float(ratios[silos.index(name)]) for name in models}
+        names = sorted((name for name in helpful if helpful[name] > 0), key=lambda name: -helpful[name])
+        return {name: helpful[name] for name in names[:count]}
+
+    def label(self, models: Mapping[str, Weights], weights: Mapping[str, float]) -> float:
         """Eq. 20 on the unlabelled target points; returns the share of labels that changed."""
         silo = self._silo
         wanted = np.array(silo.wanted.codes_in(silo.task))
-        weights = silo.notes.array("ratios")
 
         def opinions() -> Iterator[tuple[float, NDArray[Any]]]:
             trial = self._network.another()
-            for name, model in models.items():
-                trial.set_weights(model)
-                yield float(weights[silos.index(name)]), trial.target_probabilities()
+            for name, weight in weights.items():
+                trial.set_weights(models[name])
+                yield weight, trial.target_probabilities()
 
         places, confidence = label_by_opinions(opinions())
         codes = wanted[places]
         before = silo.notes.array("pseudo") if "pseudo" in silo.notes else None
         silo.notes["pseudo"] = codes
-        silo.keep_labels(codes, confidence, list(models))
+        silo.keep_labels(codes, confidence, list(weights))
         return 1.0 if before is None else float(np.mean(before != codes))
 
     def train_target(self, epochs: int) -> None:

@@ -39,12 +39,12 @@ def show_exchanges(found: Exchanges, results: Results) -> ReportPart:
 
 def _round_by_round(found: Exchanges) -> Card:
     downsized = any(one.reconstruction_error for one in found.exchange)
-    titles = ["Round", "Models that travelled", "A silo labels with", "Labels that changed"]
+    titles = ["Round", "Models that travelled", "A silo labels with", "Labels that changed", "New ratios"]
     titles += ["Reconstruction error"] * downsized + ["Budget used"] * (found.budget is not None)
     rows = []
     for one in found.exchange:
         row: list[Cell] = [str(one.round), str(len(one.uploaded)), str(one.labellers)]
-        row.append(percent(one.labels_moved))
+        row += [percent(one.labels_moved), str(one.fresh_ratios)]
         errors = one.reconstruction_error.values()
         if errors:
             row.append((f"{statistics.fmean(errors):.3g}", f"at most {max(errors):.3g}"))
@@ -53,7 +53,10 @@ def _round_by_round(found: Exchanges) -> Card:
         if found.budget is not None:
             row.append((seconds(one.seconds), percent(one.seconds / found.budget)))
         rows.append(row)
-    note = "A silo labels with at most this many of the models that travelled: those that help it."
+    note = (
+        "A silo labels with at most this many of the models that travelled: those that help it. New ratios: "
+        "how many silos found models that help; the others keep the ratios they had."
+    )
     if downsized:
         note += (
             " Reconstruction error: what a model lost when it was downsized before it was sent on, "
