@@ -13,9 +13,12 @@ Deviations from the paper:
   benchmarks/class_weights.py). The authors weigh classes for networks only; here every learner
   that takes sample weights sees its own proportions (`class_weights`).
 - `weights="accuracy"` uses a validation split of each silo's training data, never its test data.
-- When networks stop is chosen on such a split too, in update training of D_i ∪ R_i: non-IID, the silo's own
-  instances alone would call a model worse that has learnt what others know. The authors' code chooses on test
-  data; `selection="test"` does that, to show what it yields, and the report says so.
+- When networks stop, and with which settings they train, is chosen on such a split too, in update training of
+  D_i ∪ R_i: non-IID, the silo's own instances alone would call a model worse that knows what others know.
+  Then they train on everything as was chosen. The authors' code takes the best of 50 local and of 2 update
+  settings by test accuracy; `selection="test"` chooses by the loss on test data, and the report says so.
+- Non-IID, the text of § 5.1 gives silos one or two subclasses of a superclass; the authors' code draws one,
+  and its non-IID federation has the voters of the IID one.
 """
 
 from collections.abc import Mapping
@@ -80,7 +83,8 @@ class CoFED(Method):
         How much each class counts in update training: all the same, as in the silo's own data, as elected, or
         (auto) the same for networks and as in its own data for whatever takes sample weights.
     selection : {"validation", "test"}, default "validation"
-        What a network's early stopping looks at; test is no honest result, the report warns of it.
+        What a network chooses by when to stop, and which settings; test is no honest result, as the report
+        says.
     updates : int, default None
         How many silos, drawn at random, do update training; the others only vote. None: all.
     control : bool, default True

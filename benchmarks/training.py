@@ -1,0 +1,91 @@
+"""How near training steps come to what the processor can do: `python benchmarks/training.py`.
+
+The peak is that of a large product of matrices in single precision on one thread. A step is one of
+`Network.train`, as a silo takes it: batches of the paper's size, forwards, backwards, and the optimiser.
+What counts as work are the multiplications and additions of convolutions and dense layers: three times those
+of a pass forwards, but for the first layer, whose inputs need no gradient. Pooling, batch norm and ReLU
+count as nothing, though they take half of the time of CoFED's networks: that is what a fraction of the peak
+below one half means here. Steps and products take turns, and processor time is measured.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+from cosilo.engines.local.threads import OneThread
+from cosilo.learners import Network, Training, zoo
+
+TURNS = 5
+#: The network, the shape of its instances, and the size of a batch.
+CASES: dict[str, tuple[Callable[..., nn.Module], tuple[int, ...], int]] = {
+    "cofed_small": (partial(zoo.cofed_cnn, filters=[20, 40]), (32, 32, 3), 50),
+    "cofed_medium": (partial(zoo.cofed_cnn, filters=[32, 56, 80]), (32, 32, 3), 50),
+    "cofed_large": (partial(zoo.cofed_cnn, filters=[48, 96, 96]), (32, 32, 3), 50),
+    "lenet5": (zoo.lenet5, (28, 28), 128),
+    "lenet5_tempo": (zoo.lenet5, (28, 28), 10),
+    "cnn": (zoo.cnn, (32, 32, 3), 32),
+    "mlp": (zoo.mlp, (28, 28), 128),
+}
+
+
+def work(module: nn.Module, shape: tuple[int, ...]) -> float:
+    """Additions and multiplications of one instance in a training step."""
+    found: list[float] = []
+
+    def count(layer: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        if isinstance(layer, nn.Conv2d):
+            height, width = layer.kernel_size
+            found.append(2.0 * output[0].numel() * layer.in_channels * height * width)
+        elif isinstance(layer, nn.Linear):
+            found.append(2.0 * layer.in_features * layer.out_features)
+
+    hooks = [layer.register_forward_hook(count) for layer in module.modules()]
+    with torch.no_grad():
+        module(torch.zeros(2, *shape))
+    for hook in hooks:
+        hook.remove()
+    return 3 * sum(found) - found[0]
+
+
+def peak() -> float:
+    """Operations a second in products of matrices."""
+    size, times = 1024, 5
+    one, other = torch.randn(size, size), torch.randn(size, size)
+    _ = one @ other
+    start = time.process_time()
+    for _ in range(times):
+        one @ other
+    return 2 * size**3 * times / (time.process_time() - start)
+
+
+def main() -> None:
+    threads = OneThread()
+    rng = np.random.default_rng(0)
+    for name, (build, shape, batch) in CASES.items():
+        instances = 20 * batch
+        X = rng.integers(0, 256, (instances, *shape), dtype=np.uint8)
+        y = rng.integers(0, 7, instances)
+        network = Network(build, Training(optimiser="sgd", lr=1e-3, batch=batch, epochs=1))
+        network.fit(X, y, n_classes=7, seed=0)
+        each = work(network.fitted(), network.input_shape_)
+        shares, speeds = [], []
+        for _ in range(TURNS):
+            best = peak()
+            start = time.process_time()
+            network.fit(X, y, n_classes=7, seed=0, warm=True, training=network.training)
+            seconds = time.process_time() - start
+            shares.append(each * instances / seconds / best)
+            speeds.append(instances / seconds)
+        share, speed = statistics.median(shares), statistics.median(speeds)
+        print(f"{name}: {speed:,.0f} instances a second, {each / 1e6:.1f} million operations each")
+        print(f"figure {name}_share_of_peak {share:.3f}")
+    threads.release()
+
+
+if __name__ == "__main__":
+    main()
