@@ -30,7 +30,7 @@ def test_every_table_and_figure_is_there():
 @pytest.mark.parametrize(("name", "size"), SIZES_OF_ALL)
 def test_all_methods_and_parameters_of_all_cases_exist(name, size, tmp_path):
     for plan in find(name).plans(size, 3, tmp_path).values():
-        assert plan.seeds == (0, 1, 2)
+        assert plan.seeds in [(0, 1, 2), (100, 101, 102)]  # on the second nothing was ever chosen
         plan.make_methods()
 
 
