@@ -33,6 +33,21 @@ Instances 0 and 2 are contested for a silo that has both classes, and only for s
 
 from cosilo.aggregation.voting.agreement import agreement
 from cosilo.aggregation.voting.ballots import Votes, vote_dtype
+from cosilo.aggregation.voting.credibility import agreement_with_others, credible_weights, kappa
 from cosilo.aggregation.voting.election import Elected, elect
+from cosilo.aggregation.voting.shares import Winners, shares_for_task, vote_shares, winners
 
-__all__ = ["Elected", "Votes", "agreement", "elect", "vote_dtype"]
+__all__ = [
+    "Elected",
+    "Votes",
+    "Winners",
+    "agreement",
+    "agreement_with_others",
+    "credible_weights",
+    "elect",
+    "kappa",
+    "shares_for_task",
+    "vote_dtype",
+    "vote_shares",
+    "winners",
+]

@@ -72,9 +72,9 @@ def elect(
     length = check_ballots(votes, tasks, n_classes)
     if not 0 <= alpha <= 1:
         raise ConfigError(f"alpha is {alpha}; wants a number from 0 to 1")
-    credibility = _credibility(weights, len(votes))
+    credibility = check_weights(weights, len(votes))
     known = [class_codes(task, n_classes, f"tasks[{i}]") for i, task in enumerate(tasks)]
-    enough = lowest_passing_count(_totals(known, n_classes, credibility), alpha)
+    enough = lowest_passing_count(totals(known, n_classes, credibility), alpha)
 
     equal = bool((credibility == credibility[0]).all())
     if equal:
@@ -107,7 +107,7 @@ def elect(
     return Elected(np.frombuffer(index, index_type), np.frombuffer(label, codes_type), n_classes)
 
 
-def _totals(
+def totals(
     known: Sequence[NDArray[np.intp]], n_classes: int, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """TOTAL of every class: lines 4 and 5 of Algorithm 1, summed in the order of the silos."""
@@ -117,7 +117,7 @@ def _totals(
     return total
 
 
-def _credibility(weights: Sequence[float] | None, n_silos: int) -> NDArray[np.float64]:
+def check_weights(weights: Sequence[float] | None, n_silos: int) -> NDArray[np.float64]:
     """The weights of section 4.6 as an array, or what is wrong with them."""
     if weights is None:
         return np.ones(n_silos)

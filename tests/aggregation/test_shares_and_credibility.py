@@ -1,0 +1,153 @@
+"""Shares, winners and credibility against literal transcriptions of their definitions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from cosilo.aggregation.voting import (
+    agreement_with_others,
+    credible_weights,
+    kappa,
+    shares_for_task,
+    vote_shares,
+    winners,
+)
+
+
+@st.composite
+def ballots(draw):
+    n_classes, length = draw(st.integers(1, 5)), draw(st.integers(1, 7))
+    tasks, votes = [], []
+    for _ in range(draw(st.integers(1, 6))):
+        task = sorted(draw(st.sets(st.integers(0, n_classes - 1), min_size=1)))
+        tasks.append(task)
+        said = st.sampled_from([-1, *task])
+        votes.append(np.array(draw(st.lists(said, min_size=length, max_size=length)), np.int8))
+    return votes, tasks, n_classes
+
+
+def by_definition(votes, tasks, n_classes, weights):
+    """COUNT / TOTAL as fractions: nothing is rounded."""
+    found = []
+    for x in range(len(votes[0])):
+        row = []
+        for c in range(n_classes):
+            total = sum((w for task, w in zip(tasks, weights, strict=True) if c in task), Fraction(0))
+            count = sum((w for vote, w in zip(votes, weights, strict=True) if vote[x] == c), Fraction(0))
+            row.append(count / total if total else Fraction(0))
+        found.append(row)
+    return found
+
+
+@given(ballots(), st.data())
+def test_shares_are_count_over_total(given_ballots, data):
+    votes, tasks, n_classes = given_ballots
+    whole = st.lists(st.integers(0, 4), min_size=len(votes), max_size=len(votes)).filter(any)
+    weights = data.draw(whole)
+    found = np.concatenate([block for _, block in vote_shares(votes, tasks, n_classes, weights)])
+    wanted = by_definition(votes, tasks, n_classes, [Fraction(w) for w in weights])
+    np.testing.assert_allclose(found, np.array(wanted, float), rtol=1e-12)
+    won = winners(votes, tasks, n_classes, weights)
+    for x, row in enumerate(wanted):
+        assert won.label[x] == (row.index(max(row)) if max(row) else -1)
+        assert won.share[x] == pytest.approx(float(max(row)))
+
+
+@given(ballots())
+def test_a_silo_is_told_of_its_own_classes_that_three_or_more_have(given_ballots):
+    votes, tasks, n_classes = given_ballots
+    wanted = by_definition(votes, tasks, n_classes, [Fraction(1)] * len(votes))
+    for task in tasks:
+        told = shares_for_task(votes, tasks, n_classes, task)
+        assert told.shape == (len(votes[0]), len(task))
+        for place, c in enumerate(task):
+            holders = sum(c in other for other in tasks)
+            exact = [255 * float(row[c]) if holders >= 3 else 0.0 for row in wanted]
+            assert np.abs(told[:, place] - np.array(exact)).max() <= 0.5 + 1e-9
+
+
+def test_blocks_do_not_change_anything(monkeypatch):
+    rng = np.random.default_rng(0)
+    votes = [rng.integers(-1, 4, 100).astype(np.int8) for _ in range(5)]
+    whole = winners(votes, [[0, 1, 2, 3]] * 5, 4)
+    monkeypatch.setattr("cosilo.aggregation.voting.shares.CELLS", 40)
+    small = winners(votes, [[0, 1, 2, 3]] * 5, 4)
+    assert (whole.label == small.label).all()
+    assert (whole.share == small.share).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=30))
+def test_kappa_is_that_of_scikit_learn(pairs):
+    one, other = (np.array(codes) for codes in zip(*pairs, strict=True))
+    if len({*one.tolist(), *other.tolist()}) > 1:
+        assert kappa(one, other, 4) == pytest.approx(cohen_kappa_score(one, other), abs=1e-12)
+    else:
+        assert kappa(one, other, 4) == 0.0  # no chance to disagree
+
+
+def literal_kappas(votes, tasks, n_classes, iterations=3):
+    """The definition, word for word, one silo and one instance at a time."""
+    weights = [1.0] * len(votes)
+    for _ in range(iterations):
+        kappas = []
+        for i, task in enumerate(tasks):
+            said, best = [], []
+            for x in range(len(votes[0])):
+                share = []
+                for c in range(n_classes):
+                    others = [j for j in range(len(votes)) if j != i and c in tasks[j]]
+                    total = sum(weights[j] ** 2 for j in others)
+                    count = sum(weights[j] ** 2 for j in others if votes[j][x] == c)
+                    share.append(count / total if total > 0 else 0.0)
+                top = max(range(n_classes), key=lambda c: (round(share[c], 9), -c))
+                if share[top] > 1e-12 and top in task and votes[i][x] >= 0:
+                    said.append(int(votes[i][x]))
+                    best.append(top)
+            kappas.append(kappa(np.array(said, int), np.array(best, int), n_classes))
+        most = max([*kappas, 0.0])
+        weights = [max(0.0, k) / most if most > 0 else 1.0 for k in kappas]
+    return kappas
+
+
+@settings(max_examples=60)
+@given(ballots())
+def test_agreement_with_others_is_what_its_definition_says(given_ballots):
+    votes, tasks, n_classes = given_ballots
+    found = agreement_with_others(votes, tasks, n_classes, iterations=1)
+    np.testing.assert_allclose(found, literal_kappas(votes, tasks, n_classes, 1), atol=1e-9)
+
+
+def test_three_iterations_by_the_literal_definition():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 4, 60)
+    tasks = [[0, 1, 2, 3], [0, 1, 2], [1, 2, 3], [0, 3], [0, 1, 2, 3]]
+    votes = []
+    for task, wrong in zip(tasks, (0.1, 0.3, 0.2, 0.2, 0.9), strict=True):
+        there = np.isin(truth, task) & (rng.random(60) > wrong)
+        votes.append(np.where(there, truth, rng.choice(task, 60)).astype(np.int8))
+    found = agreement_with_others(votes, tasks, 4)
+    np.testing.assert_allclose(found, literal_kappas(votes, tasks, 4), atol=1e-9)
+    assert found.argmin() == 4
+    assert credible_weights(found).max() == 1
+
+
+def test_who_says_one_class_all_the_time_has_no_say():
+    truth = np.arange(300) % 5
+    honest = [np.where(np.arange(300) % 7 == i, (truth + 1) % 5, truth) for i in range(4)]
+    liars = [np.full(300, 2)] * 2
+    found = credible_weights(agreement_with_others([*honest, *liars], [list(range(5))] * 6, 5))
+    assert (found[:4] > 0.9).all()
+    assert (found[4:] == 0).all()
+
+
+def test_a_large_pool_is_sampled(monkeypatch):
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 5000)
+    votes = [np.where(rng.random(5000) < 0.8, truth, rng.integers(0, 3, 5000)) for _ in range(4)]
+    whole = agreement_with_others(votes, [[0, 1, 2]] * 4, 3)
+    monkeypatch.setattr("cosilo.aggregation.voting.credibility.SAMPLE", 1000)
+    np.testing.assert_allclose(agreement_with_others(votes, [[0, 1, 2]] * 4, 3), whole, atol=0.08)
