@@ -126,7 +126,7 @@ def _at_most(hours: float | None) -> Iterator[threading.Event]:
 def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
     """The paper's numbers, ours, and the verdicts."""
     from cosilo.reproduce.paper_verdict import judge_claim, judge_number
-    from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
+    from cosilo.reproduce.sentences import claim_text, overall, shown, shown_average, verdict_of
 
     about = one.about
     table = new_table(
@@ -140,15 +140,13 @@ def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
     for number in about.number:
         paper = "–" if number.paper is None else shown(number, number.paper)
         found = judge_number(number, record.values)
-        table.add_row(
-            number.text, paper, shown_average(number, found.average), verdict_of(number, record.values)
-        )
+        verdict = verdict_of(about, number, record.values)
+        table.add_row(number.text, paper, shown_average(number, found.average), verdict)
     if about.number:
         show(table)
     for claim in about.claim:
-        held = judge_claim(claim, record.values)
-        say(f"{claim.text}: {'no result' if held is None else held.text}")
-    say(f"{overall(about, record.values)}; {record.minutes:.1f} minutes at work")
+        say(f"{claim.text}: {claim_text(claim, judge_claim(claim, record.values, record.silos))}")
+    say(f"{overall(about, record)}; {record.minutes:.1f} minutes at work")
 
 
 def _listed(folder: Path) -> "Table":
@@ -162,7 +160,7 @@ def _listed(folder: Path) -> "Table":
         about = one.about
         for size in about.sizes:
             path = folder_of(folder, name, size) / RECORD_FILE
-            verdict = overall(about, read_record(path).values) if path.exists() else "not run"
+            verdict = overall(about, read_record(path)) if path.exists() else "not run"
             first = size == about.sizes[0]
             what = f"{about.paper}, {about.what}: {about.shows}" if first else ""
             table.add_row(name if first else "", what, size, f"{about.minutes[size]:g}", verdict)

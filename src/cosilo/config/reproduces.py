@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from cosilo.methods import METHODS
+
 #: Minutes on a laptop, a night on two cores, the paper's protocol to the letter.
 Size = Literal["laptop", "night", "paper"]
 SIZES: tuple[Size, ...] = ("laptop", "night", "paper")
@@ -22,6 +24,8 @@ Measure = Literal[
     "rounds_to",
     "seconds_to",
 ]
+#: The method that each paper is about.
+_OWN = {"CoFED": "cofed", "FML": "fml", "DoFed-SPP": "dofed_spp", "Tempo": "tempo"}
 _PATH = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([a-z_]+)(?:@([A-Za-z0-9_-]+))?")
 
 
@@ -83,7 +87,7 @@ class Number(_Strict):
 
 
 class Claim(_Strict):
-    """Something the paper says: on every seed, the smallest of `more` is above the largest of `than`."""
+    """Something the paper says: everything in `more` is above everything in `than`."""
 
     text: str
     more: list[str]
@@ -168,12 +172,29 @@ class Reproduces(_Strict):
         whole, of_cases = by_size[size]
         return [whole, self.case[case], of_cases.get(case, {})]
 
+    def is_own(self, number: Number) -> bool:
+        """Whether a number is one of the paper's own method, or is relative to one; else it is a rival's."""
+        paths = [ValuePath.parse(path) for path in (number.of, number.over) if path is not None]
+        return any(self._is_own(path) for path in paths)
+
+    def _is_own(self, path: ValuePath) -> bool:
+        own = _OWN[self.paper]
+        rivals = [name for name in METHODS if name != own]
+        # A set of parameters has a name of its own, such as alpha_03; fedadp_4 is FedAdp.
+        rival = not path.method.startswith(own) and path.method.startswith(tuple(rivals))
+        return not rival and path.measure != "local"
+
     @property
     def paths(self) -> list[str]:
         """All paths that are named, each once."""
         numbers = [path for number in self.number for path in (number.of, number.over) if path is not None]
+        return list(dict.fromkeys([*numbers, *self.claimed]))
+
+    @property
+    def claimed(self) -> list[str]:
+        """The paths that claims are about, each once."""
         claims = [path for claim in self.claim for side in (claim.more, claim.than) for path in _listed(side)]
-        return list(dict.fromkeys([*numbers, *claims]))
+        return list(dict.fromkeys(claims))
 
 
 def _listed(side: list[str] | float) -> list[str]:

@@ -79,15 +79,46 @@ def _of_all(run: RunDirectory, told: Numbers, what: Measure, goal: Goal | None) 
 
 def _of_some(run: RunDirectory, what: Measure, silos: list[str]) -> float | None:
     """The mean over some of the silos."""
+    values = _by_silo(run, what)
+    mean = average(values.get(name) for name in silos)
+    return None if mean is None else mean.mean
+
+
+def _by_silo(run: RunDirectory, what: Measure) -> dict[str, float]:
+    """What a measure is the mean of; nothing if it is none."""
     relative = run.relative_accuracy()
-    by_silo: dict[str, float] = {
+    labelling = run.result.get("labelling", {}).get(str(FEDERATED), {})
+    found: dict[str, dict[str, float]] = {
         "accuracy": run.scores(FEDERATED),
         "local": run.scores(LOCAL),
         "relative": relative,
         "share": {name: float(value > 1) for name, value in relative.items()},
-    }.get(what, {})
-    mean = average(by_silo.get(name) for name in silos)
-    return None if mean is None else mean.mean
+        "labelling": {name: score["accuracy"] for name, score in labelling.items()},
+    }
+    return found.get(what, {})
+
+
+def measure_silos(
+    found: Mapping[str, Comparison], about: Reproduces
+) -> dict[str, list[dict[str, float] | None]]:
+    """By silo, for each seed, the values of those paths in claims that are means over silos."""
+    values: dict[str, list[dict[str, float] | None]] = {}
+    for text in about.claimed:
+        path = ValuePath.parse(text)
+        if path.case not in found:
+            continue
+        case = found[path.case]
+        row: list[dict[str, float] | None] = []
+        for seed in finished_seeds(found):
+            run = case.runs.get((path.method, seed))
+            mine = {} if run is None else _by_silo(run, path.measure)
+            if run is not None and path.whom is not None:
+                chosen = chosen_silos(case, run, path.whom)
+                mine = {name: value for name, value in mine.items() if name in chosen}
+            row.append(mine or None)
+        if any(row):
+            values[text] = row
+    return values
 
 
 def chosen_silos(comparison: Comparison, run: RunDirectory, whom: str) -> list[str]:

@@ -1,20 +1,33 @@
-"""Whether a number is reached and a claim holds: arithmetic on values by seed."""
+"""Whether a number is reached and a claim holds: arithmetic on values by seed, and by silo."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from scipy.special import stdtrit
 
 from cosilo.config.reproduces import Claim, Number
 from cosilo.report.averages import Average, average
 
 #: By path: one value for each seed, None where a run has none.
-Values = Mapping[str, list[float | None]]
+Values: TypeAlias = Mapping[str, Sequence[float | None]]
+#: By path: for each seed the values of the silos, None where a run has none.
+SiloValues: TypeAlias = Mapping[str, Sequence[Mapping[str, float] | None]]
+
+#: From so many seeds on, an interval is over seeds; two say next to nothing about their spread.
+ENOUGH_SEEDS = 3
+_CONFIDENCE = 0.95
+_EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
 class NumberVerdict:
-    """Our value of a number, and whether it reaches the paper's."""
+    """Our value of a number, and how it stands to the paper's: at it, if it is no further than its spread."""
 
     average: Average | None
+    stands: Literal["above", "at", "below"] | None
+    #: Whether it is as good as the paper's.
     reached: bool | None
 
 
@@ -22,17 +35,18 @@ def judge_number(number: Number, values: Values) -> NumberVerdict:
     """A number is reached if its mean reaches the paper's, or misses it by no more than its spread.
 
     >>> number = Number(text="relative accuracy", of="iid.cofed.relative", paper=1.17)
-    >>> judge_number(number, {"iid.cofed.relative": [1.12, 1.16, 1.14]}).reached
-    False
+    >>> judge_number(number, {"iid.cofed.relative": [1.12, 1.16, 1.14]}).stands
+    'below'
     >>> judge_number(number, {"iid.cofed.relative": [1.10, 1.22, 1.16]}).reached
     True
     """
     found = average(number_values(number, values))
     if found is None or number.paper is None:
-        return NumberVerdict(found, None)
-    spread = found.std or 0.0
-    short = found.mean - number.paper if number.less else number.paper - found.mean
-    return NumberVerdict(found, short <= spread + 1e-12)
+        return NumberVerdict(found, None, None)
+    gap, spread = found.mean - number.paper, (found.std or 0.0) + _EQUAL
+    if abs(gap) <= spread:
+        return NumberVerdict(found, "at", True)
+    return NumberVerdict(found, "above" if gap > 0 else "below", (gap < 0) == number.less)
 
 
 def number_values(number: Number, values: Values) -> list[float | None]:
@@ -48,51 +62,86 @@ def number_values(number: Number, values: Values) -> list[float | None]:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """The mean of paired differences with its confidence interval; one pair has none."""
+
+    mean: float
+    low: float
+    high: float
+    pairs: int
+    over: Literal["seeds", "silos"]
+
+
+@dataclass(frozen=True)
 class ClaimVerdict:
-    """On how many seeds a claim holds, and whether it holds for the means."""
+    """Whether a claim holds, and the lead that says so: the smallest of those it speaks of."""
 
-    seeds: int
-    of: int
-    mean: bool
-    #: By how much, on average.
-    by: float
-
-    @property
-    def everywhere(self) -> bool:
-        """On every seed."""
-        return self.seeds == self.of
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        if self.everywhere and self.mean:
-            return "holds" if self.of == 1 else f"holds on all {self.of} seeds"
-        if self.mean:
-            return f"holds on average, on {self.seeds} of {self.of} seeds"
-        return f"does not hold ({self.seeds} of {self.of} seeds)"
+    verdict: Literal["holds", "does not hold", "not decided"]
+    lead: Lead
 
 
-def judge_claim(claim: Claim, values: Values) -> ClaimVerdict | None:
-    """Seed by seed, and for the means; None if a path has no value.
+def judge_claim(claim: Claim, values: Values, silos: SiloValues | None = None) -> ClaimVerdict | None:
+    """By 95 % intervals of paired differences, over seeds; over silos, if known, with fewer than three seeds.
+
+    A claim that something leads several others holds if every lead is above 0 with all of its interval, and
+    does not hold if one is nowhere above 0. None if a path has no value.
 
     >>> claim = Claim(text="non-IID gains more", more=["n"], than=["i"])
-    >>> judge_claim(claim, {"n": [1.3, 1.2], "i": [1.1, 1.25]}).text
-    'holds on average, on 1 of 2 seeds'
+    >>> judge_claim(claim, {"n": [1.3, 1.2, 1.3], "i": [1.1, 1.0, 1.2]}).verdict
+    'holds'
+    >>> judge_claim(claim, {"n": [1.3], "i": [1.1]}).verdict
+    'not decided'
     """
-    more = [values.get(path, []) for path in claim.more]
-    if isinstance(claim.than, list):
-        than = [values.get(path, []) for path in claim.than]
-    else:
-        than = [[claim.than] * len(more[0])]
-    rows = [*more, *than]
-    seeds = len(rows[0])
-    if not seeds or any(len(row) != seeds or None in row for row in rows):
+    others: list[str] | list[float] = claim.than if isinstance(claim.than, list) else [claim.than]
+    found = [_lead(more, than, values, silos or {}) for more in claim.more for than in others]
+    leads = [lead for lead in found if lead is not None]
+    if len(leads) < len(found):
         return None
-    floor = isinstance(claim.than, float)
-    gaps = [
-        min(row[seed] or 0.0 for row in more) - max(row[seed] or 0.0 for row in than) for seed in range(seeds)
+    # A given number has to be reached, and others to be surpassed.
+    least = -_EQUAL if isinstance(claim.than, float) else _EQUAL
+    highest = min(leads, key=lambda lead: lead.high)
+    if highest.high < least:
+        return ClaimVerdict("does not hold", highest)
+    lowest = min(leads, key=lambda lead: (lead.low, lead.mean))
+    return ClaimVerdict("holds" if lowest.low >= least else "not decided", lowest)
+
+
+def _lead(more: str, than: str | float, values: Values, silos: SiloValues) -> Lead | None:
+    """By how much one path is above another one, or above a number."""
+    mine = values.get(more, [])
+    others = [than] * len(mine) if isinstance(than, float) else values.get(than, [])
+    differences = [
+        one - other for one, other in zip(mine, others, strict=False) if one is not None and other is not None
     ]
-    high = min(sum(value or 0.0 for value in row) for row in more) / seeds
-    low = max(sum(value or 0.0 for value in row) for row in than) / seeds
-    held = sum(gap > 0 or (floor and gap > -1e-12) for gap in gaps)
-    return ClaimVerdict(held, seeds, high > low or (floor and high > low - 1e-12), high - low)
+    if not differences:
+        return None
+    if len(differences) < ENOUGH_SEEDS:
+        by_silo = _differences_by_silo(more, than, silos)
+        if len(by_silo) >= ENOUGH_SEEDS:
+            return _interval(by_silo, "silos")
+    return _interval(differences, "seeds")
+
+
+def _differences_by_silo(more: str, than: str | float, silos: SiloValues) -> list[float]:
+    """Of the silos that both have, over all seeds."""
+    found = []
+    for place, mine in enumerate(silos.get(more, [])):
+        if mine is None:
+            continue
+        if isinstance(than, float):
+            found += [value - than for value in mine.values()]
+            continue
+        theirs = [*silos.get(than, []), *[None] * (place + 1)][place] or {}
+        found += [value - theirs[name] for name, value in mine.items() if name in theirs]
+    return found
+
+
+def _interval(differences: Sequence[float], over: Literal["seeds", "silos"]) -> Lead:
+    """Student's interval of the mean."""
+    found = average(differences)
+    assert found is not None
+    if found.std is None:
+        return Lead(found.mean, -math.inf, math.inf, 1, over)
+    pairs = len(differences)
+    half = float(stdtrit(pairs - 1, (1 + _CONFIDENCE) / 2)) * found.std / math.sqrt(pairs)
+    return Lead(found.mean, found.mean - half, found.mean + half, pairs, over)

@@ -1,15 +1,15 @@
 """The page of results: written from records by a command, never by hand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from cosilo.config.reproduces import SIZES, Claim, Number, Size
+from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size
 from cosilo.reproduce.figure import draw
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.paper_verdict import judge_claim, judge_number
 from cosilo.reproduce.record import ReproductionRecord, read_record
-from cosilo.reproduce.sentences import overall, shown, shown_average, verdict_of
+from cosilo.reproduce.sentences import claim_text, overall, shown, shown_average, verdict_of
 
 _HEAD = """# Results
 
@@ -19,11 +19,14 @@ hand.
 
 - A number is the mean over the seeds ± standard deviation (n − 1), after the last round, never the best one.
   Nothing is chosen on test data, except where a line says so.
-- **Reached**: the mean gets to the paper's number, or misses it by no more than its spread; exceeded: it is
-  above by more than that.
+- **Reached**: the paper's own method gets to the paper's number, or misses it by no more than its spread;
+  exceeded: it is better by more than that. Of the methods it is compared with, the page only says whether
+  they are above or below what the paper found: a rival that does better here makes the claim harder.
 - Laptop size takes minutes on two cores, with fewer silos, samples and rounds than the paper has; night size
   takes up to eight hours; paper size has the paper's protocol.
-- **Holds**: what the paper claims is so for the means; on how many seeds is said too.
+- **Holds**: the 95 % confidence interval (Student's t) of the paired differences is above 0, for every method
+  that the claim speaks of; **does not hold**: for one of them it is nowhere above 0; else **not decided**.
+  Pairs are seeds; with fewer than three of these, silos, where a value is a mean over silos.
 """
 
 
@@ -66,7 +69,7 @@ def _overview(library: Mapping[str, Reproduction], records: Records) -> str:
     rows = ["| reproduction | paper | laptop size | night size | paper size |", "|---|---|---|---|---|"]
     for name, one in library.items():
         verdicts = [
-            overall(one.about, records[name, size].values)
+            overall(one.about, records[name, size])
             if (name, size) in records
             else ("not run" if size in one.about.sizes else "–")
             for size in SIZES
@@ -83,7 +86,7 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
         f"`cosilo reproduce {one.name}`. {about.note}".rstrip() + "\n",
     ]
     if about.number:
-        lines += [*_table(about.number, records), ""]
+        lines += [*_table(about, records), ""]
     run = [claim for claim in about.claim if any(claim.more[0] in one.values for one in records.values())]
     lines += [_claim(claim, records) for claim in run]
     if run:
@@ -97,16 +100,16 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
     return "\n".join(lines) + "\n"
 
 
-def _table(numbers: Sequence[Number], records: Mapping[Size, ReproductionRecord]) -> list[str]:
+def _table(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> list[str]:
     heads = [f"ours, {size} size | verdict" for size in records]
     rows = [f"| | paper | {' | '.join(heads)} |", "|---|---|" + "---|---|" * len(records)]
-    for number in numbers:
+    for number in about.number:
         if not any(number.of in record.values for record in records.values()):
             continue  # of a case that no size has run
         cells = [number.text, "–" if number.paper is None else shown(number, number.paper)]
         for record in records.values():
             found = judge_number(number, record.values)
-            cells += [shown_average(number, found.average), verdict_of(number, record.values) or "–"]
+            cells += [shown_average(number, found.average), verdict_of(about, number, record.values) or "–"]
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -114,8 +117,7 @@ def _table(numbers: Sequence[Number], records: Mapping[Size, ReproductionRecord]
 def _claim(claim: Claim, records: Mapping[Size, ReproductionRecord]) -> str:
     told = []
     for size, record in records.items():
-        held = judge_claim(claim, record.values)
-        text = "no result" if held is None else held.text
+        text = claim_text(claim, judge_claim(claim, record.values, record.silos))
         told.append(f"**{text}**" + (f" at {size} size" if len(records) > 1 else ""))
     return f"- {claim.text}: {'; '.join(told)}"
 
@@ -124,11 +126,13 @@ def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list
     """A sentence on everything that is not reached or does not hold."""
     told: dict[str, list[str]] = {}
     for size, record in records.items():
-        missed = [n for n in one.about.number if judge_number(n, record.values).reached is False]
+        own = [number for number in one.about.number if one.about.is_own(number)]
+        missed = [number for number in own if judge_number(number, record.values).reached is False]
         failed = [
             claim
             for claim in one.about.claim
-            if (held := judge_claim(claim, record.values)) is not None and not held.mean
+            if (held := judge_claim(claim, record.values, record.silos)) is not None
+            and held.verdict == "does not hold"
         ]
         everything: list[Number | Claim] = [*missed, *failed]
         for what in everything:

@@ -1,8 +1,11 @@
 """Numbers and verdicts of a reproduction as people write them."""
 
-from cosilo.config.reproduces import Number, Reproduces, ValuePath
+from collections import Counter
+
+from cosilo.config.reproduces import Claim, Number, Reproduces, ValuePath
 from cosilo.report.averages import Average
-from cosilo.reproduce.paper_verdict import Values, judge_claim, judge_number
+from cosilo.reproduce.paper_verdict import ClaimVerdict, Lead, Values, judge_claim, judge_number
+from cosilo.reproduce.record import ReproductionRecord
 
 PERCENT = "share"
 _UNITS = {
@@ -44,16 +47,17 @@ def _form(number: Number, value: float) -> str:
     return f"{value:,.1f}"
 
 
-def verdict_of(number: Number, values: Values) -> str:
-    """Reached, exceeded by more than the spread, not reached; nothing if the paper gives no number."""
+def verdict_of(about: Reproduces, number: Number, values: Values) -> str:
+    """How a number stands to the paper's; only one of the paper's own method can be reached or not."""
     found = judge_number(number, values)
-    if found.reached is None or found.average is None or number.paper is None:
+    if found.stands is None or found.average is None or number.paper is None:
         return ""
-    gap = found.average.mean - number.paper
+    gap = f" ({_signed(number, found.average.mean - number.paper)})"
+    if not about.is_own(number):
+        return "as in the paper" if found.stands == "at" else f"{found.stands} the paper's{gap}"
     if not found.reached:
-        return f"not reached ({_signed(number, gap)})"
-    exceeded = abs(gap) > (found.average.std or 0.0) and found.average.std is not None
-    return f"exceeded ({_signed(number, gap)})" if exceeded else "reached"
+        return f"not reached{gap}"
+    return "reached" if found.stands == "at" else f"exceeded{gap}"
 
 
 def _signed(number: Number, value: float) -> str:
@@ -61,18 +65,43 @@ def _signed(number: Number, value: float) -> str:
     return sign + _form(number, abs(value))
 
 
-def overall(about: Reproduces, values: Values) -> str:
-    """The verdict on all of it, in one line."""
-    judged = [
-        judge_number(number, values).reached
-        for number in about.number
-        if number.paper is not None and number.of in values
-    ]
-    claims = [judge_claim(claim, values) for claim in about.claim if claim.more[0] in values]
+def claim_text(claim: Claim, found: ClaimVerdict | None) -> str:
+    """The verdict on a claim, with the interval that it comes from."""
+    return "no result" if found is None else f"{found.verdict} ({lead_text(claim, found.lead)})"
+
+
+def lead_text(claim: Claim, lead: Lead) -> str:
+    """By how much something leads.
+
+    >>> claim = Claim(text="", more=["all.fml.accuracy"], than=["all.fml.local"])
+    >>> lead_text(claim, Lead(0.02, 0.01, 0.03, 3, "seeds"))
+    '+1.0 to +3.0 points, 3 seeds'
+    """
+    like = Number(text="", of=claim.more[0])
+    named = {PERCENT: " points", "ratio": ""}
+    kind = named.get(unit(like), f" {unit(like)}")
+    if lead.pairs == 1:
+        return f"{_signed(like, lead.mean)}{kind}, one seed"
+    return f"{_signed(like, lead.low)} to {_signed(like, lead.high)}{kind}, {lead.pairs} {lead.over}"
+
+
+def overall(about: Reproduces, record: ReproductionRecord) -> str:
+    """The verdict on all of it, in one line: the numbers of the paper's own method, and the claims."""
+    own = [number for number in about.number if about.is_own(number)]
+    judged = [judge_number(number, record.values).reached for number in own]
+    numbers = [reached for reached in judged if reached is not None]
+    claims = Counter(
+        found.verdict
+        for claim in about.claim
+        if (found := judge_claim(claim, record.values, record.silos)) is not None
+    )
     parts = []
-    if judged:
-        parts.append(f"{sum(one is True for one in judged)} of {len(judged)} numbers reached")
+    if numbers:
+        parts.append(f"{sum(numbers)} of {len(numbers)} numbers reached")
     if claims:
-        held = sum(claim is not None and claim.mean for claim in claims)
-        parts.append(f"{held} of {len(claims)} claims hold")
+        parts.append(f"{claims['holds']} of {claims.total()} claims hold")
+        if failing := claims["does not hold"]:
+            parts.append(f"{failing} do{'es' if failing == 1 else ''} not")
+        if claims["not decided"]:
+            parts.append(f"{claims['not decided']} not decided")
     return ", ".join(parts)
