@@ -1,9 +1,15 @@
 """Silos cut out of one dataset, as a recipe says."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from cosilo import data
+from cosilo.config.settings import SimulationSettings
+from cosilo.config.simulation import simulate
+from cosilo.config.source import Source
 from cosilo.errors import ConfigError
 
 SIMULATION = """
@@ -197,3 +203,20 @@ def test_images_have_no_columns_to_draw(folder, make):
     text = SIMULATION.replace("local", "cofed") + 'split = { use = "iid", silos = 4, size = 50 }\n[pool]\n'
     with pytest.raises(ConfigError, match=r"pool\.independent: wants a pool of columns"):
         make(folder, text + "rest = true\nindependent = true\n")
+
+
+def test_in_the_joint_test_set_every_instance_counts_once():
+    """Silos with the same classes are judged on the same test instances; together they are one test set."""
+    values = {
+        "dataset": "digits",
+        "split": {"use": "superclasses", "silos": 5, "classes": [4, 6], "per_class": 5},
+        "learners": [{"use": "sklearn.naive_bayes.GaussianNB"}],
+    }
+    silos, _ = simulate(SimulationSettings.model_validate(values), 3, Source("r.toml", Path()))
+    held = [silo.data.test for silo in silos]
+    classes = {name for silo in silos for name in silo.task.classes}
+    _, test = (data.load("digits", split) for split in ("train", "test"))
+    there = test.X[np.isin(np.array(test.classes)[test.y], list(classes))]
+    assert sum(len(y) for _, y in held) > len(there)  # some are at several silos
+    joint = np.concatenate([silo.data.joint_test[0] for silo in silos if silo.data.joint_test is not None])
+    assert sorted(map(bytes, joint)) == sorted(map(bytes, there))

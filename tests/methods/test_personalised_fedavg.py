@@ -47,3 +47,26 @@ def test_personalised_goes_on_from_the_global_weights(tmp_path):
     for name, data in (("a", A), ("b", B)):
         own = float(run.silos[name].learner.weights()["w"][0])
         assert own == pytest.approx(w - 0.1 * gradient(w, *data), abs=1e-6)
+
+
+def test_every_judged_round_has_a_fine_tuned_model_and_goes_on_from_the_global_one(tmp_path):
+    test = (np.array(A[0])[:, None], A[1])
+    silos = [one("a", *A), one("b", *B)]
+    for silo in silos:
+        silo.data.test = silo.data._examples(*test, "test data")
+    method = PersonalisedFedAvg(rounds=2, tuning_epochs=3)
+    run = Federation(silos, method=method).run(tmp_path / "run")
+    assert list(run.result["scores"]) == ["local", "round 1", "federated"]
+    w = 0.5
+    for stage in ("round 1", "federated"):
+        w -= 0.1 * gradient(w, A[0] + B[0], A[1] + B[1])
+        for name, data in (("a", A), ("b", B)):
+            own = w
+            for _ in range(3):
+                own -= 0.1 * gradient(own, *data)
+            right = np.mean((own * np.array(A[0]) > 0) == np.array(A[1]))
+            assert run.scores(stage)[name] == right
+    assert float(run.global_weights()["w"][0]) == pytest.approx(w, abs=1e-6)
+    # What only the curve needs is not on the clock.
+    timed = [ask["step"] for ask in run.asks() if ask["timed"]]
+    assert timed == ["begin", "initial", "train", "train", "tune"]

@@ -56,6 +56,7 @@ def simulate(
             )
             judged_on = split.targets[place]
         X, y = _named(train, part)
+        judged, counts = judges.deal(name, part, judged_on)
         learner = settings.learners[place % len(settings.learners)]
         silos.append(
             Silo(
@@ -64,12 +65,13 @@ def simulate(
                 y,
                 make_learner(learner, X, f"{where}.learners.{place % len(settings.learners)}"),
                 target=target,
-                test=judges.deal(name, part, judged_on),
+                test=judged,
                 task=[train.classes[code] for code in sorted({*task, *judged_on})],
                 validation=settings.validation,
                 shares=settings.shares,
             )
         )
+        silos[-1].count_jointly(counts)
     left = np.setdiff1d(np.arange(len(train)), np.concatenate(taken))
     dealt = silos if settings.institutions is None else _dealt(silos, settings, where)
     return dealt, table_of(train.take(left))
@@ -142,21 +144,35 @@ class _Judges:
     ) -> None:
         self._settings, self._train, self._test, self._where = settings, train, test, where
         self._rng = np.random.default_rng(seed)
-        #: By classes: all test instances, and the places of those that are not dealt yet.
-        self._whole: dict[tuple[int, ...], tuple[Instances, NDArray[np.str_]]] = {}
+        #: By classes: all test instances and their places, and the places of those that are not dealt yet.
+        self._whole: dict[tuple[int, ...], tuple[tuple[Instances, NDArray[np.str_]], NDArray[np.int64]]] = {}
         self._left: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        self._counted = np.zeros(len(test), dtype=bool)
 
     def deal(
         self, name: str, part: NDArray[np.int64], task: tuple[int, ...]
-    ) -> tuple[Instances, NDArray[np.str_]]:
-        """Of a silo with these training instances, judged on these classes."""
+    ) -> tuple[tuple[Instances, NDArray[np.str_]], NDArray[np.bool_]]:
+        """Of a silo with these training instances, judged on these classes.
+
+        Also which of them no silo before it has: in the joint test set each instance counts once.
+        """
+        examples, places = self._dealt(name, part, task)
+        fresh = ~self._counted[places]
+        self._counted[places] = True
+        return examples, fresh
+
+    def _dealt(
+        self, name: str, part: NDArray[np.int64], task: tuple[int, ...]
+    ) -> tuple[tuple[Instances, NDArray[np.str_]], NDArray[np.int64]]:
         if isinstance(self._settings.split, ValueSplit):  # it has test instances of its own
             self._whole.clear()
             self._left.clear()
         if self._settings.test is not None:
-            return _named(self._test, self._some(name, part, task, self._settings.test))
+            some = self._some(name, part, task, self._settings.test)
+            return _named(self._test, some), some
         if task not in self._whole:  # hundreds of silos with the same classes share one copy
-            self._whole[task] = _named(self._test, self._all(part, task))
+            there = self._all(part, task)
+            self._whole[task] = _named(self._test, there), there
         return self._whole[task]
 
     def _some(

@@ -3,8 +3,9 @@
 As CoFED (§ 5.8) compares with it: FedAvg trains one model over the vocabulary; each silo then goes on
 training it on its own data, and is judged on its own classes.
 
-Deviations from the paper: fine-tuning happens once, after the last round (the paper's curve, which fine-tunes
-in every round, costs as much as the federation itself).
+In every round that is judged a silo is judged by a fine-tuned model, as in the paper's curve (Fig. 10); the
+next round goes on from the global one. Only the fine-tuning after the last round is on the clock: the others
+are for the curve.
 """
 
 from typing import Annotated, ClassVar
@@ -12,9 +13,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights
-from cosilo.coordination.coordinator import Silos
 from cosilo.methods.fedavg import FedAvg
-from cosilo.protocol.stage import FEDERATED, Stage
+from cosilo.protocol.stage import Stage
 from cosilo.protocol.step import step
 from cosilo.silo.silo import Silo
 
@@ -25,31 +25,28 @@ class PersonalisedFedAvg(FedAvg):
     Parameters
     ----------
     tuning_epochs : int, default 5
-        Epochs on the silo's own data after the last round.
+        Epochs on the silo's own data after the last round, and before it is judged in another.
 
     Examples
     --------
-    >>> str(PersonalisedFedAvg(rounds=10).last_stage)
-    'round 10'
+    >>> sorted(PersonalisedFedAvg(rounds=10).steps())
+    ['alone', 'begin', 'evaluate', 'hello', 'initial', 'judge', 'train', 'tune', 'wants']
     """
 
     name: ClassVar[str] = "personalised_fedavg"
+    last_judge: ClassVar[str] = "tune"
 
     tuning_epochs: Annotated[int, Field(ge=1)] = 5
 
-    @property
-    def last_stage(self) -> Stage:
-        """The global model is not the end."""
-        return Stage.after_round(self.rounds)
-
-    def finish(self, silos: Silos, weights: Weights) -> None:
-        """Fine-tune at every silo."""
-        tuned = silos.ask("tune", {"weights": weights})
-        silos.evaluate(FEDERATED, to=tuned)
-
     @step()
-    def tune(self, silo: Silo, weights: Weights) -> None:
+    def tune(self, silo: Silo, weights: Weights, stage: str) -> None:
         """Go on from the global weights on the silo's own data; the result stays here."""
         silo.network.set_weights(weights)
+        silo.take_joint_score(Stage.parse(stage))
         silo.network.train(epochs=self.tuning_epochs)
-        silo.take_score(FEDERATED)
+        silo.take_score(Stage.parse(stage))
+
+    @step(timed=False)
+    def judge(self, silo: Silo, weights: Weights, stage: str) -> None:
+        """The same in a round that is not the last."""
+        self.tune(silo, weights, stage)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, NoReturn
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, same_structure
+from cosilo.aggregation.averaging import same_structure
 from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
 from cosilo.methods.base import Method
@@ -54,6 +54,8 @@ class Rounds(Method):
     """
 
     needs_network: ClassVar[bool] = True
+    #: The step that takes over and judges what came of the last round.
+    last_judge: ClassVar[str] = "judge"
 
     rounds: Annotated[int, Field(ge=1)] = 10
     local_rounds: Annotated[int, Field(ge=1)] = 1
@@ -72,11 +74,11 @@ class Rounds(Method):
             state["weights"] = self.merged(silos, replies, state)
             self.review(silos, replies, state)
             if silos.last_round or number % self.evaluate_every == 0:
-                stage = self.last_stage if silos.last_round else Stage.after_round(number)
-                judged = silos.ask("judge", {"weights": state["weights"], "stage": str(stage)})
+                stage = FEDERATED if silos.last_round else Stage.after_round(number)
+                judging = self.last_judge if silos.last_round else "judge"
+                judged = silos.ask(judging, {"weights": state["weights"], "stage": str(stage)})
                 silos.evaluate(stage, to=judged)
             silos.mark(**state)
-        self.finish(silos, state.group("weights"))
 
     def start(self, silos: Silos) -> Message:
         """Local training if it is wanted, and the weights that everyone starts from."""
@@ -98,14 +100,6 @@ class Rounds(Method):
         return silos.ask(
             "train", message, to=self.chosen(silos), valid=same_structure(state.group("weights"))
         )
-
-    @property
-    def last_stage(self) -> Stage:
-        """What the stage after the last round is."""
-        return FEDERATED
-
-    def finish(self, silos: Silos, weights: Weights) -> None:
-        """What happens after the last round: nothing, here."""
 
     def review(self, silos: Silos, replies: Replies, state: State) -> None:
         """What the server does after a round, when it has the new weights: nothing, here."""

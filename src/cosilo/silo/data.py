@@ -53,6 +53,8 @@ class PrivateData:
                 self.all = joined(self.own, labelled)
         self.train = self.all
         self.test: Examples | None = None
+        #: Which test instances count here in the joint test set; None: all.
+        self.counts_jointly: NDArray[np.bool_] | None = None
         self._test_fraction: float | None = None
         if test == "auto":
             test = 0.25 if target is None else None
@@ -129,6 +131,13 @@ class PrivateData:
             kind = "hidden" if self.target.hidden else "target"
             target = [kind, fingerprint(self.target.unlabelled, self.target.truth)]
         return "-".join([*(fingerprint(X) + fingerprint(y[:, np.newaxis]) for X, y in parts), *target])
+
+    @property
+    def joint_test(self) -> Examples | None:
+        """What it brings to the joint test set, where each instance counts once; None if that is nothing."""
+        if self.test is None or self.counts_jointly is None:
+            return self.test
+        return _part(self.test, np.flatnonzero(self.counts_jointly)) if self.counts_jointly.any() else None
 
     @property
     def has_test(self) -> bool:

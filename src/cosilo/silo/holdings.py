@@ -151,6 +151,13 @@ class Holdings(Participant, ABC):
         """A hash of all data."""
         return self.data.fingerprint()
 
+    def count_jointly(self, counts: NDArray[np.bool_]) -> None:
+        """Say which of its test instances count here in the joint test set, where other silos have them too.
+
+        In a simulation several silos may be judged on the same instances.
+        """
+        self.data.counts_jointly = None if counts.all() else counts
+
     def hold_out_test_data(self) -> None:
         """Split off the test data, if it is a part of the silo's data: always the same part in a run."""
         self.data.split(self.seed)

@@ -140,10 +140,10 @@ class NetworkView:
         return self._learner.loss(X, self.codes[y])
 
     def joint_accuracy(self) -> Score | None:
-        """Its accuracy on the silo's test data among all classes of the outputs, if there is such data."""
-        if self._silo.data.test is None:
+        """Its accuracy among all classes of the outputs, on what the silo brings to the joint test set."""
+        if self._silo.data.joint_test is None:
             return None
-        X, y = self._silo.data.test
+        X, y = self._silo.data.joint_test
         return Score(float(np.mean(self._learner.predict(X) == self.codes[y])), len(y))
 
     # ------------------------------------------------------------------ its training

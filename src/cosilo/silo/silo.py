@@ -171,14 +171,18 @@ class Silo(Holdings):
         """Judge the global model on the test data among all classes of the vocabulary, privately.
 
         It is the silo's own network unless another one is given. All silos' scores together are its
-        accuracy on the joint test set.
+        accuracy on the joint test set, in which every instance counts once.
         """
         own = self.scores.get(stage, {}).get(Measure.OWN)
         with self._off_the_clock():
-            if network is None and own is not None and len(self.among) == self.notes.get("outputs"):
+            if network is None and own is not None and self._judged_among_all():
                 self.scores.take(stage, Measure.JOINT, own)  # its own classes are all
             elif (score := (network or self.network).joint_accuracy()) is not None:
                 self.scores.take(stage, Measure.JOINT, score)
+
+    def _judged_among_all(self) -> bool:
+        """Whether its own score is that of the global network on the joint test set."""
+        return self.data.counts_jointly is None and len(self.among) == self.notes.get("outputs")
 
     @contextmanager
     def _off_the_clock(self) -> Iterator[None]:
