@@ -23,6 +23,7 @@ from cosilo.report.mean_over_time import mean_over_time
 from cosilo.report.summary import summarise
 from cosilo.report.time_to_accuracy import TimeToAccuracy, time_to_accuracy
 from cosilo.reproduce.measures import measure
+from cosilo.reproduce.paper_verdict import number_values
 from cosilo.runs.comparison import FailedRun
 from cosilo.simulated_time.clock import Clock, Link
 
@@ -487,6 +488,28 @@ def test_a_table_reads_the_accuracy_that_all_methods_have(comparison):
         }
     )
     assert measure({"all": made}, about) == {"all.fedavg.rounds_to": [2], "all.dofed_spp.rounds_to": [1]}
+
+
+def test_a_ratio_of_means_over_silos_is_the_mean_of_their_ratios(comparison):
+    """CoFED's Table 2 and Fig. 10: 0.9 ÷ 0.3 and 0.5 ÷ 1.0 have a mean of 1.75, which is not 1.4 ÷ 1.3."""
+    made = comparison(
+        fedavg=[result((0.3, 0.5), (0.9, 0.5))],
+        fedprox=[result((0.3, 0.5), (0.3, 1.0))],
+    )
+    about = Reproduces.model_validate(
+        {
+            "paper": "CoFED",
+            "what": "Table 2",
+            "shows": "how far",
+            "methods": ["fedavg", "fedprox"],
+            "minutes": {"laptop": 1},
+            "number": [{"text": "ratio", "of": "all.fedavg.accuracy", "over": "all.fedprox.accuracy"}],
+        }
+    )
+    values = measure({"all": made}, about)
+    assert number_values(about.number[0], values) == [pytest.approx((3 + 0.5) / 2)]
+    old = {path: row for path, row in values.items() if "/" not in path}  # a record from before
+    assert number_values(about.number[0], old) == [pytest.approx(1.4 / 1.3)]
 
 
 def test_seeds_that_end_at_other_times_are_held_against_each_other_at_one_time():

@@ -62,7 +62,7 @@ class Number(_Strict):
 
     text: str
     of: str
-    #: The number is `of` divided by this, seed by seed.
+    #: The number is `of` divided by this, seed by seed; of means over silos it is the mean of silos' ratios.
     over: str | None = None
     paper: float | None = None
     #: Whether lower is better.

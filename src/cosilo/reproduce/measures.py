@@ -52,7 +52,26 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
                     known[key] = numbers(run, case.clock)
                 row.append(_of_all(run, known[key], path.measure, goals.get(path.case)))
         values[text] = row
+    for number in about.number:
+        if number.over is not None and (ratios := _mean_ratios(found, number.of, number.over)):
+            values[number.key] = ratios
     return values
+
+
+def _mean_ratios(found: Mapping[str, Comparison], of: str, over: str) -> list[float | None]:
+    """For each seed the mean over silos of the ratio of two values; nothing if they are not silos'."""
+    rows = []
+    for text in (of, over):
+        path = ValuePath.parse(text)
+        case = found.get(path.case)
+        if case is None:
+            return []
+        rows.append([_of_silos(case, path, seed) for seed in finished_seeds(found)])
+    means = [
+        average(one[name] / other[name] for name in one if other.get(name))
+        for one, other in zip(*rows, strict=True)
+    ]
+    return [None if mean is None else mean.mean for mean in means] if any(means) else []
 
 
 def _of_all(run: RunDirectory, told: Numbers, what: Measure, goal: Goal | None) -> float | None:
@@ -107,18 +126,20 @@ def measure_silos(
         path = ValuePath.parse(text)
         if path.case not in found:
             continue
-        case = found[path.case]
-        row: list[dict[str, float] | None] = []
-        for seed in finished_seeds(found):
-            run = case.runs.get((path.method, seed))
-            mine = {} if run is None else _by_silo(run, path.measure)
-            if run is not None and path.whom is not None:
-                chosen = chosen_silos(case, run, path.whom)
-                mine = {name: value for name, value in mine.items() if name in chosen}
-            row.append(mine or None)
+        row = [_of_silos(found[path.case], path, seed) or None for seed in finished_seeds(found)]
         if any(row):
             values[text] = row
     return values
+
+
+def _of_silos(case: Comparison, path: ValuePath, seed: int) -> dict[str, float]:
+    """What a path is the mean of on one seed, by silo; nothing if it is no mean over silos."""
+    run = case.runs.get((path.method, seed))
+    mine = {} if run is None else _by_silo(run, path.measure)
+    if run is not None and path.whom is not None:
+        chosen = chosen_silos(case, run, path.whom)
+        mine = {name: value for name, value in mine.items() if name in chosen}
+    return mine
 
 
 def chosen_silos(comparison: Comparison, run: RunDirectory, whom: str) -> list[str]:

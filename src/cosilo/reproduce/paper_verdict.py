@@ -51,10 +51,9 @@ def judge_number(number: Number, values: Values) -> NumberVerdict:
 
 def number_values(number: Number, values: Values) -> list[float | None]:
     """By seed."""
-    mine = values.get(number.of, [])
-    if number.over is None:
-        return list(mine)
-    others = values.get(number.over, [])
+    if number.key in values:
+        return list(values[number.key])
+    mine, others = values.get(number.of, []), values.get(number.over or "", [])
     if not others:
         return [None] * len(mine)
     pairs = zip(mine, others, strict=True)
