@@ -78,11 +78,14 @@ def test_a_number_a_verdict_a_reason_and_where_it_comes_from(page, tmp_path):
     text, missing = page({"one": reproduction(), "two": reproduction("two")}, record())
     assert missing == ["two"]
     assert "| `two` | CoFED, Fig. 2 | not run | not run | not run |" in text
-    assert "| relative accuracy, IID | 1.200 | 1.110 ± 0.014 | not reached (−0.090) |" in text
-    assert "| silos that gain | 90.0 % | 45.0 ± 7.1 % | not reached (−45.0) |" in text
-    assert "| accuracy <b> | – | 62.5 ± 17.7 % | – |" in text
-    assert "- More than nothing: **not decided (−0.017 to +0.237, 2 seeds)**" in text
-    assert "- Half: **does not hold (−16.6 to −3.4 points, 6 silos)**" in text
+    for row in [
+        "| relative accuracy, IID | 1.200 | 1.110 ± 0.014; not reached (−0.090) | not run | not run |",
+        "| silos that gain | 90.0 % | 45.0 ± 7.1 %; not reached (−45.0) | not run | not run |",
+        "| accuracy <b> | – | 62.5 ± 17.7 % | not run | not run |",
+        "| More than nothing | **not decided** (−0.017 to +0.237, 2 seeds) | not run | not run |",
+        "| Half | **does not hold** (−16.6 to −3.4 points, 6 silos) | not run | not run |",
+    ]:
+        assert row in text
     assert "Why not (relative accuracy, IID; Half): Smaller." in text
     assert "Why not (silos that gain): Few voters." in text
     assert "10 silos, seeds 0, 1; 5 minutes on 2 × Chip; cosilo 0.1.0, commit abc1234, 2026-11-16." in text
@@ -96,14 +99,34 @@ def test_what_has_no_reason_yet_says_so(page):
     assert "Why not (relative accuracy, IID): the cause is not known yet." in text
 
 
-def test_both_sizes_stand_side_by_side(page):
+def test_all_sizes_stand_side_by_side(page):
     large = record(size="paper", values={**VALUES, "iid.cofed.relative": [1.2, 1.3]})
-    text, _ = page({"one": reproduction()}, record(), large)
-    row = (
-        "| relative accuracy, IID | 1.200 | 1.110 ± 0.014 | not reached (−0.090) | 1.250 ± 0.071 | reached |"
+    text, _ = page({"one": reproduction(minutes={"laptop": 5, "paper": 300})}, record(), large)
+    ours = "1.110 ± 0.014; not reached (−0.090) | – | 1.250 ± 0.071; reached |"
+    assert f"| relative accuracy, IID | 1.200 | {ours}" in text
+    assert "silos) | – | **does not hold** (" in text
+    assert "Why not (relative accuracy, IID (laptop size); Half (laptop size)): Smaller." in text
+
+
+def test_the_first_page_says_which_claims_hold_and_why(page):
+    night = record(
+        size="night",
+        seeds=[0, 1, 2],
+        values={"iid.cofed.relative": [1.1, 1.12, 1.11], "iid.cofed.share": [0.4, 0.41, 0.4]},
+        silos={},
     )
-    assert row in text
-    assert re.search(r"- Half: \*\*does not hold .* silos\)\*\* at laptop size; \*\*does not hold", text)
+    why = {"night": "Few voters. They are tired.", "laptop": "Smaller."}
+    library = {"one": reproduction(why=why), "two": reproduction("two"), "three": reproduction("three")}
+    text, _ = page(library, record(), record("two"), night)
+    first = text[: text.index("## How to read")]
+    assert (
+        "- Hold: 1\n  - More than nothing (`one`): +0.085 to +0.135, 3 seeds, night size.\n"
+        "- Do not hold: 1\n  - Half (`one`): −11.1 to −8.2 points, 3 seeds, night size; Few voters.\n"
+        "- Not decided: none\n"
+        "- At laptop size only: 2\n"
+        "  - More than nothing (`two`): not decided (−0.017 to +0.237, 2 seeds).\n"
+    ) in first
+    assert "- Not run yet: 2 (`three`)\n" in first
 
 
 def test_figures_are_whole_and_the_same_every_time(page, tmp_path):

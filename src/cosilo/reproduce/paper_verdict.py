@@ -15,6 +15,8 @@ Values: TypeAlias = Mapping[str, Sequence[float | None]]
 #: By path: for each seed the values of the silos, None where a run has none.
 SiloValues: TypeAlias = Mapping[str, Sequence[Mapping[str, float] | None]]
 
+Verdict: TypeAlias = Literal["holds", "does not hold", "not decided"]
+
 #: From so many seeds on, an interval is over seeds; two say next to nothing about their spread.
 ENOUGH_SEEDS = 3
 _CONFIDENCE = 0.95
@@ -75,7 +77,7 @@ class Lead:
 class ClaimVerdict:
     """Whether a claim holds, and the lead that says so: the smallest of those it speaks of."""
 
-    verdict: Literal["holds", "does not hold", "not decided"]
+    verdict: Verdict
     lead: Lead
 
 

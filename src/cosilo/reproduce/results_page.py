@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size
+from cosilo.reproduce.claims_summary import Records, reason, summary
 from cosilo.reproduce.figure import draw
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.paper_verdict import judge_claim, judge_number
@@ -16,6 +16,9 @@ _HEAD = """# Results
 What the papers say, and what cosilo finds. `cosilo reproduce --page docs/results.md` writes this page from
 the records in `docs/results/`; each record is made by `cosilo reproduce NAME`, and nothing here is typed by
 hand.
+"""
+
+_READING = """## How to read the rest
 
 - A number is the mean over the seeds ± standard deviation (n − 1), after the last round, never the best one.
   Nothing is chosen on test data, except where a line says so.
@@ -29,9 +32,7 @@ hand.
   Pairs are seeds; with fewer than three of these, silos, where a value is a mean over silos.
 """
 
-
-#: By name and size.
-Records: TypeAlias = Mapping[tuple[str, str], ReproductionRecord]
+_HEADS = " | ".join(f"{size} size" for size in SIZES)
 
 
 def load_records(folder: Path) -> Records:
@@ -47,7 +48,7 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
     """
     folder = path.with_suffix("")
     records = load_records(folder)
-    parts, missing = [_HEAD, _overview(library, records)], []
+    parts, missing = [_HEAD, summary(library, records), _READING, _overview(library, records)], []
     paper = None
     for name, one in library.items():
         mine = {size: records[name, size] for size in SIZES if (name, size) in records}
@@ -66,12 +67,12 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
 
 
 def _overview(library: Mapping[str, Reproduction], records: Records) -> str:
-    rows = ["| reproduction | paper | laptop size | night size | paper size |", "|---|---|---|---|---|"]
+    rows = [f"| reproduction | paper | {_HEADS} |", "|---|---|---|---|---|"]
     for name, one in library.items():
         verdicts = [
             overall(one.about, records[name, size])
             if (name, size) in records
-            else ("not run" if size in one.about.sizes else "–")
+            else _no_record(one.about, size)
             for size in SIZES
         ]
         rows.append(f"| `{name}` | {one.about.paper}, {one.about.what} | {' | '.join(verdicts)} |")
@@ -85,12 +86,11 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
         f"### {about.what}: {about.shows}\n",
         f"`cosilo reproduce {one.name}`. {about.note}".rstrip() + "\n",
     ]
+    run = [claim for claim in about.claim if any(claim.more[0] in one.values for one in records.values())]
     if about.number:
         lines += [*_table(about, records), ""]
-    run = [claim for claim in about.claim if any(claim.more[0] in one.values for one in records.values())]
-    lines += [_claim(claim, records) for claim in run]
     if run:
-        lines.append("")
+        lines += [*_claims(about, run, records), ""]
     whys = _whys(one, records)
     if whys:
         lines += [*whys, ""]
@@ -101,25 +101,42 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
 
 
 def _table(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> list[str]:
-    heads = [f"ours, {size} size | verdict" for size in records]
-    rows = [f"| | paper | {' | '.join(heads)} |", "|---|---|" + "---|---|" * len(records)]
+    rows = [f"| | paper | {_HEADS} |", "|---|---|---|---|---|"]
     for number in about.number:
         if not any(number.of in record.values for record in records.values()):
             continue  # of a case that no size has run
         cells = [number.text, "–" if number.paper is None else shown(number, number.paper)]
-        for record in records.values():
-            found = judge_number(number, record.values)
-            cells += [shown_average(number, found.average), verdict_of(about, number, record.values) or "–"]
+        for size in SIZES:
+            record = records.get(size)
+            if record is None:
+                cells.append(_no_record(about, size))
+                continue
+            found = shown_average(number, judge_number(number, record.values).average)
+            verdict = verdict_of(about, number, record.values)
+            cells.append(f"{found}; {verdict}" if verdict else found)
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
-def _claim(claim: Claim, records: Mapping[Size, ReproductionRecord]) -> str:
-    told = []
-    for size, record in records.items():
-        text = claim_text(claim, judge_claim(claim, record.values, record.silos))
-        told.append(f"**{text}**" + (f" at {size} size" if len(records) > 1 else ""))
-    return f"- {claim.text}: {'; '.join(told)}"
+def _claims(about: Reproduces, run: list[Claim], records: Mapping[Size, ReproductionRecord]) -> list[str]:
+    rows = [f"| claim | {_HEADS} |", "|---|---|---|---|"]
+    for claim in run:
+        cells = [claim.text]
+        for size in SIZES:
+            record = records.get(size)
+            if record is None:
+                cells.append(_no_record(about, size))
+                continue
+            verdict, _, lead = claim_text(claim, judge_claim(claim, record.values, record.silos)).partition(
+                " ("
+            )
+            cells.append(f"**{verdict}** ({lead}" if lead else verdict)
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+def _no_record(about: Reproduces, size: Size) -> str:
+    return "not run" if size in about.sizes else "–"
 
 
 def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list[str]:
@@ -136,8 +153,8 @@ def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list
         ]
         everything: list[Number | Claim] = [*missed, *failed]
         for what in everything:
-            why = what.why.get(record.size, one.about.why.get(record.size, "the cause is not known yet."))
-            told.setdefault(why, []).append(what.text + (f" ({size} size)" if len(records) > 1 else ""))
+            whose = what.text + (f" ({size} size)" if len(records) > 1 else "")
+            told.setdefault(reason(one.about, what, size), []).append(whose)
     return [f"Why not ({'; '.join(whose)}): {why}" for why, whose in told.items()]
 
 
