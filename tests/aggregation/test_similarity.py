@@ -5,20 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.decomposition import PCA
 
-from cosilo.aggregation import similarity
 from cosilo.aggregation.averaging import mean
 from cosilo.aggregation.similarity import (
-    compress,
     distance,
     fomo_weights,
     label_by_opinions,
     similarity_ratios,
-    unvector,
-    vector,
 )
-from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.errors import CosiloError, DataError
 
 NAN = float("nan")
 
@@ -197,30 +192,11 @@ MODEL = {
 }
 
 
-def test_a_model_as_a_vector():
-    found = vector(MODEL)
-    assert found.tolist() == [3, 4, 1, 2]
-    assert found.dtype == np.float64
-    assert vector({"n": np.array(5)}).shape == (0,)
-
-
-def test_a_vector_as_a_model():
-    found = unvector(vector(MODEL), MODEL)
-    assert list(found) == ["a", "b"]
-    for name, array in found.items():
-        np.testing.assert_array_equal(array, MODEL[name])
-        assert array.dtype == MODEL[name].dtype
-        assert array.base is None
-    assert unvector(np.zeros(0), {"n": np.array(5)}) == {}
-    with pytest.raises(DataError, match=r"vector: got shape \(5,\); wants \(4,\)"):
-        unvector(np.zeros(5), MODEL)
-
-
 @given(arrays(np.float32, (2, 7), elements=st.floats(-1e3, 1e3, width=32)))
 def test_a_distance_is_that_of_the_vectors(values):
     one, other = ({"w": row[:4].reshape(2, 2), "b": row[4:], "seen": np.array(3)} for row in values)
     other["seen"] = np.array(4)
-    assert distance(one, other) == pytest.approx(np.linalg.norm(vector(one) - vector(other)))
+    assert distance(one, other) == pytest.approx(np.linalg.norm(values[0].astype(float) - values[1]))
     assert distance(one, other) == distance(other, one)
     assert distance(one, one) == 0
 
@@ -235,71 +211,3 @@ def test_models_of_another_form_have_no_distance():
         distance(MODEL, {"b": MODEL["b"]})
     with pytest.raises(DataError, match=r"'b' has the shapes \(2,\) and \(3,\)"):
         distance(MODEL, {**MODEL, "b": np.zeros(3)})
-
-
-@given(st.integers(1, 7), st.integers(1, 12), st.integers(1, 8), st.integers(0, 99))
-def test_compression_equals_scikit_learns_pca(count, length, components, seed):
-    models = np.random.default_rng(seed).normal(3, 2, (count, length))
-    smaller, errors = compress(models, components)
-    if components >= count - 1:
-        np.testing.assert_array_equal(smaller, models)
-        assert not errors.any()
-        return
-    pca = PCA(min(components, length), svd_solver="full").fit(models)
-    expected = pca.inverse_transform(pca.transform(models))
-    np.testing.assert_allclose(smaller, expected, atol=1e-7)
-    lost = np.linalg.norm(expected - models, axis=1) / np.linalg.norm(models, axis=1)
-    np.testing.assert_allclose(errors, lost, atol=1e-7)
-
-
-def test_compression_in_blocks(monkeypatch):
-    models = np.random.default_rng(0).normal(size=(5, 23))
-    whole = compress(models, 2)
-    monkeypatch.setattr(similarity, "BLOCK", 20)  # four columns at a time, and three at the end
-    for found, expected in zip(compress(models, 2), whole, strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-def test_compression_by_hand():
-    # Three models on a line through the mean (2, 4): one direction holds them.
-    line = np.array([[1.0, 3.0], [2.0, 4.0], [3.0, 5.0]])
-    smaller, errors = compress(iter(line), 1)
-    np.testing.assert_allclose(smaller, line, atol=1e-7)
-    np.testing.assert_allclose(errors, 0, atol=1e-7)
-    # Mean (0, 0); the first direction is x, with 2·4² against 2·1² along y: what lies along y is lost.
-    cross = np.array([[4.0, 0], [-4.0, 0], [0, 1.0], [0, -1.0]])
-    smaller, errors = compress(cross, 1)
-    np.testing.assert_allclose(smaller, [[4, 0], [-4, 0], [0, 0], [0, 0]], atol=1e-12)
-    np.testing.assert_allclose(errors, [0, 0, 1, 1], atol=1e-12)
-
-
-def test_more_components_lose_less():
-    models = np.random.default_rng(1).normal(size=(8, 300)).astype(np.float32)
-    lost = [np.square(compress(models, r)[0] - models).sum() for r in range(1, 9)]
-    assert lost == sorted(lost, reverse=True)
-    assert lost[6] == lost[7] == 0
-    assert compress(models, 3)[0].dtype == np.float32
-
-
-def test_equal_models_and_models_of_zeros():
-    for models in (np.ones((4, 6)), np.zeros((4, 6)), np.ones((1, 3))):
-        smaller, errors = compress(models, 1)
-        np.testing.assert_allclose(smaller, models)
-        np.testing.assert_allclose(errors, 0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("models", "components", "words"),
-    [
-        (np.ones((3, 2)), 0, "components is 0; wants at least 1"),
-        (np.ones(3), 1, r"got float64 of shape \(3,\)"),
-        (np.ones((3, 2), int), 1, "got int64"),
-        (np.ones((0, 2)), 1, r"shape \(0, 2\)"),
-        ([], 1, "got 0 shapes"),
-        ([np.ones(2), np.ones(3)], 1, r"got 2 shapes \[\(2,\), \(3,\)\]; wants vectors of one length"),
-        (np.array([[1.0], [NAN], [2.0]]), 1, r"models\[1\]: holds NaN"),
-    ],
-)
-def test_bad_models(models, components, words):
-    with pytest.raises((ConfigError, DataError), match=words):
-        compress(models, components)

@@ -526,7 +526,7 @@ def test_a_run_that_stopped_early_ends_at_its_last_round(comparison):
     one["scores"]["round 2"] = one["scores"]["federated"]
     one["scores"]["federated"] = one["scores"].pop("federated")  # the same models, judged as the result
     about = {"labellers": 1, "seconds": 0.0, "labels_moved": 0.0, "fresh_ratios": 2}
-    about |= {"reconstruction_error": {}}
+    about |= {"reconstruction_error": {}, "bytes_sent": 0}
     one["exchange"] = [{"round": number, "uploaded": ["a"], **about} for number in (1, 2)]
     made = comparison(compare={"dofed_spp": {"rounds": 9}}, dofed_spp=[one])
     (row,) = summarise(made).rows

@@ -31,6 +31,7 @@ def with_exchange(small):
             "seconds": seconds,
             "labels_moved": moved,
             "fresh_ratios": 3 - number,
+            "bytes_sent": 1500,
             "reconstruction_error": errors,
         }
         for number, (uploaded, moved, seconds, errors) in enumerate(rounds, start=1)
@@ -90,17 +91,17 @@ def test_the_exchange_by_hand(make, with_exchange):
     cards = show(found, facts.results).cards
     assert list(cards) == ["similarity", "travels", "budget", "exchange"]
     assert cards["exchange"].table.rows == [
-        ["1", "2", "2", "100.0%", "2", ("0.25", "at most 0.375"), ("2.5 s", "31.2%")],
-        ["2", "1", "2", "25.0%", "1", "–", ("5.0 s", "62.5%")],
-        ["3", "0", "2", "0.0%", "0", "–", ("7.0 s", "87.5%")],
+        ["1", "2", "2", "100.0%", "2", "1.5 kB", ("0.25", "at most 0.375"), ("2.5 s", "31.2%")],
+        ["2", "1", "2", "25.0%", "1", "1.5 kB", "–", ("5.0 s", "62.5%")],
+        ["3", "0", "2", "0.0%", "0", "1.5 kB", "–", ("7.0 s", "87.5%")],
     ]
 
 
 def test_the_page_has_the_exchange(make, with_exchange, reader_of):
     reader = reader_of(render(gather(make(with_exchange))))
     assert {"similarity", "travels", "budget"} <= set(reader.ids)
-    assert "1 2 2 100.0% 2 0.25 at most 0.375 2.5 s 31.2%" in reader.cells
-    assert "2 1 2 25.0% 1 – 5.0 s 62.5%" in reader.cells
+    assert "1 2 2 100.0% 2 1.5 kB 0.25 at most 0.375 2.5 s 31.2%" in reader.cells
+    assert "2 1 2 25.0% 1 1.5 kB – 5.0 s 62.5%" in reader.cells
     assert "The budget is 8.0 s for all rounds." in reader.cells
     assert "T = 8 s" in reader.cells
 
@@ -141,7 +142,7 @@ def test_any_number_of_silos(make, large, silos, reader_of):
     result["similarity"] = {"silos": names, "values": values}
     result["exchange"] = [
         {"round": n, "uploaded": names[n::3], "labellers": 3, "seconds": 0.0, "labels_moved": 1 / n}
-        | {"reconstruction_error": {}, "fresh_ratios": silos}
+        | {"reconstruction_error": {}, "fresh_ratios": silos, "bytes_sent": 9}
         for n in range(1, 31)
     ]
     page = render(gather(make(result)))

@@ -1,7 +1,7 @@
 """How useful other silos' models are to one silo, and what follows: whose labels count, and how much.
 
-Arithmetic of DoFed-SPP (similarity ratios, eq. 19; labelling, eq. 20; smaller models, section 4.5) and of
-FedFomo (weights of a personal average), on losses, distances and named arrays; numpy in, numpy out.
+Arithmetic of DoFed-SPP (similarity ratios, eq. 19; labelling, eq. 20) and of FedFomo (weights of a personal
+average), on losses, distances and named arrays; numpy in, numpy out.
 """
 
 import math
@@ -18,9 +18,6 @@ Floats = NDArray[np.float64]
 
 #: The least distance of two models: eq. 19 divides by it.
 FLOOR = 1e-6
-
-# Values of all models that are centred and multiplied at once: 8 MB of float64, however long a model is.
-BLOCK = 1 << 20
 
 
 def similarity_ratios(
@@ -123,35 +120,6 @@ def label_by_opinions(opinions: Iterable[tuple[float, NDArray[Any]]]) -> tuple[N
     return codes, np.take_along_axis(sums, codes[:, np.newaxis], axis=1)[:, 0] / weight
 
 
-def vector(weights: Weights) -> Floats:
-    """A model as one vector: its arrays in the order of their names, without counters (integers).
-
-    >>> vector({"w": np.array([[3.0, 4.0]]), "b": np.array([1.0]), "seen": np.array(7)})
-    array([1., 3., 4.])
-    """
-    parts = [weights[name].astype(np.float64).reshape(-1) for name in _floating(weights)]
-    return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def unvector(values: NDArray[Any], like: Weights) -> dict[str, NDArray[Any]]:
-    """The named arrays of a vector, in the shapes and types of `like`, without counters (integers).
-
-    >>> unvector(np.array([1.0, 3.0, 4.0]), {"w": np.zeros((1, 2)), "b": np.zeros(1), "seen": np.array(7)})
-    {'b': array([1.]), 'w': array([[3., 4.]])}
-    """
-    names = _floating(like)
-    length = sum(like[name].size for name in names)
-    if values.shape != (length,):
-        raise DataError(f"vector: got shape {values.shape}; wants ({length},), the parameters of the model")
-    ends = np.cumsum([like[name].size for name in names])[:-1]
-    parts = np.split(values, ends) if names else []
-    # Copies: a view would keep the vectors of all models alive.
-    return {
-        name: part.reshape(like[name].shape).astype(like[name].dtype)
-        for name, part in zip(names, parts, strict=True)
-    }
-
-
 def distance(one: Weights, other: Weights) -> float:
     """‖θ − θ'‖, the l2 norm in eq. 19, array by array; counters (integers) are left out.
 
@@ -169,63 +137,6 @@ def distance(one: Weights, other: Weights) -> float:
         apart = one[name].astype(np.float64) - other[name]
         squares += float(np.square(apart, out=apart).sum())
     return math.sqrt(squares)
-
-
-def compress(models: NDArray[Any] | Iterable[NDArray[Any]], components: int) -> tuple[NDArray[Any], Floats]:
-    """PCA over K stacked model vectors (section 4.5 of DoFed-SPP): each model near it, of lower rank.
-
-    Returns the reconstructions, K × d in the models' type, and of each the relative error ‖x̂ − x‖ / ‖x‖.
-    What has to travel is the mean, `components` vectors and K · `components` numbers. K models
-    differ in K − 1 directions at most, so that from K − 1 components on they are as they were.
-
-    With the centred models X = U·S·Vᵀ the reconstruction X·V_r·V_rᵀ is U_r·U_rᵀ·X, and U are the
-    eigenvectors of the K × K matrix X·Xᵀ: d may be millions. Directions below 1e-8 of the largest are lost
-    in rounding.
-
-    >>> models, errors = compress([np.array([0.0, 1.0]), np.array([0.0, 3.0]), np.array([0.1, 5.0])], 1)
-    >>> models.round(2)
-    array([[-0.02,  1.  ],
-           [ 0.03,  3.  ],
-           [ 0.08,  5.  ]])
-    """
-    if components < 1:
-        raise ConfigError(f"components is {components}; wants at least 1")
-    stacked = models if isinstance(models, np.ndarray) else _stacked(models)
-    if stacked.ndim != 2 or not len(stacked) or stacked.dtype.kind != "f":
-        got = f"{stacked.dtype} of shape {stacked.shape}"
-        raise DataError(f"models: got {got}; wants floats of shape models × parameters")
-    count, length = stacked.shape
-    step = max(1, BLOCK // count)
-    gram = np.zeros((count, count))
-    for start in range(0, length, step):
-        block = stacked[:, start : start + step].astype(np.float64)
-        bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
-        if len(bad):
-            raise DataError(f"models[{bad[0]}]: holds NaN or infinity; leave that model out")
-        block -= block.mean(axis=0)
-        gram += block @ block.T
-    if components >= count - 1:
-        return stacked.copy(), np.zeros(count)
-    kept = np.linalg.eigh(gram).eigenvectors[:, -components:]  # eigenvalues ascend
-    project = kept @ kept.T
-    smaller = np.empty_like(stacked)
-    lost, size = np.zeros(count), np.zeros(count)
-    for start in range(0, length, step):
-        block = stacked[:, start : start + step].astype(np.float64)
-        mean = block.mean(axis=0)
-        part = smaller[:, start : start + step]
-        part[:] = project @ (block - mean) + mean
-        size += np.square(block).sum(axis=1)
-        lost += np.square(block - part).sum(axis=1)
-    return smaller, np.sqrt(lost / np.where(size > 0, size, 1.0))
-
-
-def _stacked(models: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    vectors = list(models)
-    shapes = sorted({array.shape for array in vectors})
-    if len(shapes) != 1:
-        raise DataError(f"models: got {len(shapes)} shapes {shapes}; wants vectors of one length")
-    return np.stack(vectors)
 
 
 def _floating(weights: Weights) -> list[str]:

@@ -159,7 +159,8 @@ def begun(place=0):
     for silo in everyone:
         METHOD.begin(silo, vocabulary=["0", "1", "2", "3"])
         models[silo.name] = METHOD.warm(silo, weights=everyone[0].network.weights())["weights"]
-    METHOD.compare(everyone[place], models=pack(models), silos=names)
+    METHOD.look(everyone[place], models=pack(models), silos=names)
+    METHOD.compare(everyone[place], silos=names)
     return everyone[place], models, names
 
 
@@ -274,9 +275,33 @@ def test_downsized_models_still_predict_and_their_error_is_told(tmp_path):
     assert all(0 < error < 1 for error in errors.values())
     full = METHOD.model_copy(update={"components": 3, "rounds": 1})
     whole = Federation(silos(), method=full).run(tmp_path / "three")
-    assert max(whole.result["exchange"][0]["reconstruction_error"].values()) < 1e-6
+    assert whole.result["exchange"][0]["reconstruction_error"] == {}
     plain = Federation(silos(), method=METHOD.model_copy(update={"rounds": 1})).run(tmp_path / "plain")
     assert whole.scores("federated") == plain.scores("federated")
+    # A mean and a direction instead of four models, and a number for each of these.
+    sizes = [one.result["exchange"][0]["bytes_sent"] for one in (run, plain)]
+    assert sizes[0] == pytest.approx(sizes[1] / 2, rel=0.02)
+    for one in (run, plain):
+        asks = {ask["step"]: set(ask["sent"].values()) for ask in one.asks()}
+        assert max(asks["look"]) == pytest.approx(one.result["exchange"][0]["bytes_sent"], rel=0.02)
+
+
+def test_ratios_before_the_first_round_are_taken_of_all_models_at_once(tmp_path, monkeypatch):
+    """In blocks, a silo whom nobody helps would have given all to the best model of the first block."""
+    monkeypatch.setattr("cosilo.methods.dofed_spp.dofed_spp._AT_ONCE", 1)
+    method = METHOD.model_copy(update={"rounds": 1, "g2": 0.0})
+    run = Federation(silos(), method=method).run(tmp_path / "one")
+    monkeypatch.undo()
+    all_at_once = Federation(silos(), method=method).run(tmp_path / "all")
+    asked = [ask["step"] for ask in run.asks()]
+    assert (asked.count("look"), asked.count("compare")) == (4, 1)
+    assert run.result["exchange"][0]["uploaded"] == all_at_once.result["exchange"][0]["uploaded"]
+
+
+def test_without_help_the_smallest_loss_gets_all():
+    silo = silos()[0]
+    silo.notes["losses"] = np.array([9.0, 8.0, np.nan, 7.0])
+    assert Reciprocal(silo).least_loss().tolist() == [0, 0, 0, 1]
 
 
 class Doomed(Network):

@@ -25,14 +25,16 @@ Deviations from the paper, and what it leaves open:
 - All reciprocal and target models begin with the same weights.
 - What a silo remembers of a model that it did not get in a round are its loss and its distance.
 - Labels are chosen among the silo's target classes: it has a labelled point of each.
-- A model that PCA has downsized (§ 4.5) is its reconstruction, and is sent as that.
+- Models are downsized (§ 4.5) by one PCA over all that travel together: mean and components are sent once,
+  with a few coefficients for each model, which silos put together again. From K − 1 components on nothing is
+  saved, and models are sent as they are.
 - The run stops early when fewer than `stop_below` of the labels changed in a round. The paper looks at the
   change of test accuracy, which is not to be looked at before the end.
 - Silos are judged on test data of their target classes, and among those. Local training sees the training set
   and the labelled target points, for as many epochs as a reciprocal model has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -40,24 +42,24 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
 from cosilo.aggregation.averaging import Weights, same_structure
-from cosilo.aggregation.similarity import compress, unvector, vector
 from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage, ConfigError, DataError
 from cosilo.methods.base import Method
 from cosilo.methods.dofed_spp.budget import Budget
 from cosilo.methods.dofed_spp.model_selection import best, greedy
+from cosilo.methods.dofed_spp.parcel import Models, wrap
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
-from cosilo.methods.packing import pack, unpack
 from cosilo.protocol.findings import Findings, Matrix
-from cosilo.protocol.message import Fields, Message, Shared, State, Value
+from cosilo.protocol.message import Fields, Message, Shared, State, Value, payload
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
+from cosilo.runs.journal import Replies
 from cosilo.silo.silo import Silo
 from cosilo.silo.target import untaught
 from cosilo.text import listing
 
 Count = Annotated[int, Field(ge=1)]
-#: Models that are compared with a silo's target at a time, before the first round.
+#: Models that are sent at a time before the first round, when all are: bounds what silos need of memory.
 _AT_ONCE = 10
 
 
@@ -74,6 +76,8 @@ class Exchange(BaseModel):
     labels_moved: float
     #: How many silos found models that help, by new ratios; the others keep their last ones.
     fresh_ratios: int
+    #: What the models that a silo was sent took.
+    bytes_sent: int
     #: What PCA lost of each model, relative to its size.
     reconstruction_error: dict[str, float]
 
@@ -166,21 +170,28 @@ class DoFedSPP(Method):
                 break
             able = [names[place] for place in travel if names[place] in ready]
             uploaded = silos.ask("upload", to=able, valid=same_structure(reference))
-            models, errors = self._downsized(
-                {name: reply.group("weights") for name, reply in uploaded.items()}
-            )
+            parcel, errors = wrap(list(uploaded), _weights_in(uploaded), self.components)
             # Phases 2 to 4, at the silos: all models are broadcast.
             stage = Stage.after_round(number)
-            message: Message = {"models": pack(models), "silos": names, "labellers": labellers}
-            message = {**message, "stage": str(stage)}
+            message = {**parcel, "silos": names, "labellers": labellers, "stage": str(stage)}
             learnt = silos.ask("learn", message, to=ready, valid=_shaped(len(names)))
             fresh = {name: reply.array("ratios") for name, reply in learnt.items() if "ratios" in reply}
-            for name, found in fresh.items():
-                similar[names.index(name)] = found
+            for name, ratios in fresh.items():
+                similar[names.index(name)] = ratios
             moved = np.mean([reply.number("moved") for reply in learnt.values()])
             spent += seconds
             silos.evaluate(stage, to=learnt)
-            self._note(silos, number, able, labellers, spent, similar, errors, float(moved), len(fresh))
+            found = Exchange(
+                round=number,
+                uploaded=able,
+                labellers=labellers,
+                seconds=round(spent, 3),
+                labels_moved=round(float(moved), 4),
+                fresh_ratios=len(fresh),
+                bytes_sent=payload(parcel),
+                reconstruction_error={name: round(error, 6) for name, error in errors.items()},
+            )
+            self._note(silos, found, similar)
             over = bool(moved < self.stop_below)
             silos.mark(round=number, over=over, ratios=similar, spent=spent, ready=ready, weights=reference)
             if over:
@@ -196,15 +207,15 @@ class DoFedSPP(Method):
         silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
         reference = silos.ask("initial", to=names[:1], quorum=1.0)[names[0]].group("weights")
         warm = silos.ask("warm", {"weights": reference}, valid=same_structure(reference))
-        similar = np.zeros((len(names), len(names)))
-        there = list(warm)
-        for start in range(0, len(there), _AT_ONCE):
-            block = there[start : start + _AT_ONCE]
-            models, _ = self._downsized({name: warm[name].group("weights") for name in block})
-            message: Message = {"models": pack(models), "silos": names}
-            replies = silos.ask("compare", message, to=there, valid=_shaped(len(names)))
-            for name, reply in replies.items():
-                similar[names.index(name)] = reply.array("ratios")
+        similar, there = np.zeros((len(names), len(names))), list(warm)
+        # Downsized, all models fit into one message.
+        size = _AT_ONCE if self.components is None else len(there)
+        for start in range(0, len(there), size):
+            parcel, _ = wrap(there[start : start + size], _weights_in(warm), self.components)
+            silos.ask("look", {**parcel, "silos": names}, to=there)
+        replies = silos.ask("compare", {"silos": names}, to=there, valid=_shaped(len(names)))
+        for name, reply in replies.items():
+            similar[names.index(name)] = reply.array("ratios")
         # Nobody can join later: a silo that did not warm up has no model to compare or to send.
         state = State({"round": 0, "over": False, "spent": 0.0, "ready": there})
         state["ratios"], state["weights"] = similar, reference
@@ -221,42 +232,10 @@ class DoFedSPP(Method):
         choice = best(similar, pairs)
         return sorted(choice.chosen), choice.B, costs.seconds(choice.K, choice.B)
 
-    def _downsized(self, models: dict[str, Weights]) -> tuple[dict[str, Weights], dict[str, float]]:
-        """PCA over the model vectors (§ 4.5); each model is its reconstruction."""
-        if self.components is None or len(models) < 2:
-            return models, {}
-        names, first = list(models), next(iter(models.values()))
-        vectors, errors = compress([vector(models[name]) for name in names], self.components)
-        found = {name: unvector(row, first) for name, row in zip(names, vectors, strict=True)}
-        for name, weights in found.items():  # counters are not part of the vectors
-            weights |= {key: array for key, array in models[name].items() if key not in weights}
-        return dict(found), dict(zip(names, errors.tolist(), strict=True))
-
-    def _note(
-        self,
-        silos: Silos,
-        number: int,
-        uploaded: list[str],
-        labellers: int,
-        spent: float,
-        similar: NDArray[Any],
-        errors: Mapping[str, float],
-        moved: float,
-        fresh: int,
-    ) -> None:
+    def _note(self, silos: Silos, exchange: Exchange, similar: NDArray[Any]) -> None:
         """What the report shows of a round."""
         found = silos.found(Exchanges)
-        found.exchange.append(
-            Exchange(
-                round=number,
-                uploaded=uploaded,
-                labellers=labellers,
-                seconds=round(spent, 3),
-                labels_moved=round(moved, 4),
-                fresh_ratios=fresh,
-                reconstruction_error={name: round(error, 6) for name, error in errors.items()},
-            )
-        )
+        found.exchange.append(exchange)
         found.similarity = Matrix(silos=silos.names, values=np.round(similar, 4).tolist())
         found.budget = None if self.budget is None else self.budget.total
 
@@ -317,15 +296,26 @@ class DoFedSPP(Method):
         mine.train(weights, self.warm_up)
         return {"weights": mine.weights}
 
+    @step()
+    def look(
+        self,
+        silo: Silo,
+        silos: list[str],
+        models: Weights,
+        coefficients: NDArray[Any] | None = None,
+        downsized: list[str] | None = None,
+    ) -> None:
+        """Phase 0: take the losses and distances of some models."""
+        Reciprocal(silo).look_at(Models(models, coefficients, downsized), silos)
+
     @step(
         ratios=Shared(
             "similarity", "how useful each other silo's model is for its target, before the first round"
         )
     )
-    def compare(self, silo: Silo, models: Weights, silos: list[str]) -> Message:
-        """Phase 0: the similarity ratios of some models, and of those that came before."""
+    def compare(self, silo: Silo, silos: list[str]) -> Message:
+        """Phase 0: the similarity ratios of all models that it looked at."""
         mine = Reciprocal(silo)
-        mine.look_at(unpack(models), silos)
         found = mine.ratios(mine.take_loss(), silos, self.g1, self.g2)
         return {"ratios": mine.least_loss() if found is None else found}
 
@@ -342,9 +332,18 @@ class DoFedSPP(Method):
         ),
         moved=Shared("metrics", "share of its target labels that changed in the round"),
     )
-    def learn(self, silo: Silo, silos: list[str], labellers: int, stage: str, models: Weights) -> Message:
+    def learn(
+        self,
+        silo: Silo,
+        silos: list[str],
+        labellers: int,
+        stage: str,
+        models: Weights,
+        coefficients: NDArray[Any] | None = None,
+        downsized: list[str] | None = None,
+    ) -> Message:
         """Phases 2 to 4: label, train the target model, take new ratios, train the reciprocal model."""
-        mine, given = Reciprocal(silo), unpack(models)
+        mine, given = Reciprocal(silo), Models(models, coefficients, downsized)
         helpful = mine.best(given, silos, labellers)
         reply: dict[str, Value] = {"moved": mine.label(given, helpful) if helpful else 0.0}
         loss = mine.take_loss()
@@ -365,6 +364,11 @@ class DoFedSPP(Method):
 
 def _bytes(weights: Weights) -> int:
     return sum(array.nbytes for array in weights.values())
+
+
+def _weights_in(replies: Replies) -> Callable[[str], Weights]:
+    """Reads the model that a silo uploaded, from disk."""
+    return lambda name: replies[name].group("weights")
 
 
 def _shaped(silos: int) -> Check:

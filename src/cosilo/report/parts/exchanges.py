@@ -8,7 +8,7 @@ from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
 from cosilo.methods.dofed_spp.dofed_spp import Exchanges
-from cosilo.report.formatting import percent, seconds
+from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.heat_maps import filled_cells
 from cosilo.report.parts.affinity import who_learns_from_whom
 from cosilo.report.parts.part import Card, Cell, Column, ReportPart, Table
@@ -40,11 +40,12 @@ def show_exchanges(found: Exchanges, results: Results) -> ReportPart:
 def _round_by_round(found: Exchanges) -> Card:
     downsized = any(one.reconstruction_error for one in found.exchange)
     titles = ["Round", "Models that travelled", "A silo labels with", "Labels that changed", "New ratios"]
+    titles.append("Sent to a silo")
     titles += ["Reconstruction error"] * downsized + ["Budget used"] * (found.budget is not None)
     rows = []
     for one in found.exchange:
         row: list[Cell] = [str(one.round), str(len(one.uploaded)), str(one.labellers)]
-        row += [percent(one.labels_moved), str(one.fresh_ratios)]
+        row += [percent(one.labels_moved), str(one.fresh_ratios), size(one.bytes_sent)]
         errors = one.reconstruction_error.values()
         if errors:
             row.append((f"{statistics.fmean(errors):.3g}", f"at most {max(errors):.3g}"))
