@@ -94,12 +94,15 @@ def predict(
     record: Annotated[Path, typer.Argument(metavar="RUN", help="The silo's folder of a run.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Instances like the silo's own.")],
     written: Annotated[Path, typer.Option("--out", help="A .csv or .parquet file to write.")],
+    labeller: Annotated[
+        bool, typer.Option("--labeller", help="Ask the models of others that labelled its target instead.")
+    ] = False,
 ) -> None:
     """Label new instances with the model that a silo got from a run."""
     from cosilo.engines.flare.predicting import predictions
 
     known_ending(written)
-    write_labels(predictions(silo, record, file), written)
+    write_labels(predictions(silo, record, file, labeller), written)
 
 
 def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:

@@ -128,11 +128,12 @@ class NetworkView:
         """How likely each class of the outputs is, for public instances."""
         return self._learner.predict_proba(X)
 
-    def target_probabilities(self) -> NDArray[np.float64]:
-        """How likely each wanted class of the silo is, for its unlabelled target points."""
+    def wanted_probabilities(self, X: Instances | None = None) -> NDArray[np.float64]:
+        """How likely each wanted class of the silo is: for its unlabelled target points, or new ones."""
         silo = self._silo
         outputs = self.codes[np.array(silo.wanted.codes_in(silo.task))]
-        return self._learner.predict_proba(silo.data.need_target().unlabelled)[:, outputs]
+        points = silo.data.need_target().unlabelled if X is None else X
+        return self._learner.predict_proba(points)[:, outputs]
 
     def loss(self, on: Part) -> float:
         """The mean cross-entropy on a part of the silo's data."""

@@ -1,7 +1,7 @@
 """A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.aggregation.averaging import Weights
 from cosilo.data.instances import Instances, as_instances
 from cosilo.data.labels import class_names
 from cosilo.errors import DataError, LearnerError
@@ -20,6 +21,7 @@ from cosilo.silo import predicting
 from cosilo.silo.data import Examples, joined
 from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_with_trial
 from cosilo.silo.holdings import Holdings
+from cosilo.silo.labeller import Labeller
 from cosilo.silo.network import NetworkView
 from cosilo.silo.target_labels import TargetLabels
 
@@ -219,6 +221,10 @@ class Silo(Holdings):
         """
         TargetLabels(self).keep(codes, confidence, speakers)
 
+    def keep_labeller(self, models: Mapping[str, Weights], ratios: Mapping[str, float]) -> None:
+        """Take over the models that labelled the target, for new points; ratios say how much each counts."""
+        Labeller(self).keep(models, ratios)
+
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
         """One code per pool instance; −1 where the two most likely classes are within `margin`."""
         return predicting.votes(self, self.need_pool(), margin)
@@ -298,3 +304,18 @@ class Silo(Holdings):
         `speakers` has the silos whose models had a say, with commas between them; empty: its own model alone.
         """
         return TargetLabels(self).frame()
+
+    def label(self, X: Any) -> "pd.DataFrame":
+        """What new points are, by the models of other silos that labelled its target (DoFed-SPP).
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data.
+
+        Returns
+        -------
+        DataFrame
+            For each of them label, confidence and speakers, as `target_labels` has them.
+        """
+        return Labeller(self).frame(self._new(X))

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from cosilo import DoFedSPP, FedAvg, Federation, FedFomo, Local, Silo, Target
 from cosilo.engines.local.engine import LocalEngine
-from cosilo.errors import RunError
+from cosilo.errors import ConfigError, DataError, RunError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, zoo  # noqa: E402
@@ -207,7 +207,7 @@ def test_k_and_b_without_a_budget(tmp_path):
         assert len(one["uploaded"]) == 2
         assert one["labellers"] == 1
     uploads = [ask for ask in run.asks() if ask["step"] == "upload"]
-    assert [len(ask["silos"]) for ask in uploads] == [2, 2]
+    assert [len(ask["silos"]) for ask in uploads] == [2]  # before the first round everyone's were
 
 
 def size_of_a_model():
@@ -215,14 +215,35 @@ def size_of_a_model():
 
 
 def test_a_budget_decides_and_is_kept(tmp_path):
-    # Two uploads of one second each fit into a round of 2.5 s; there is time for three rounds.
+    # An upload takes a second. Four before the first round, none in it; 5.5 s are left then for two rounds.
     rate = float(size_of_a_model())
-    budget = {"total": 7.5, "uplink": {"rate": rate}}
+    budget = {"total": 9.5, "uplink": {"rate": rate}}
     method = DoFedSPP(rounds=3, warm_up=5, stop_below=0.0, budget=budget)
     run = Federation(silos(), method=method).run(tmp_path / "run")
-    assert [len(one["uploaded"]) for one in run.result["exchange"]] == [2, 2, 2]
-    assert [one["seconds"] for one in run.result["exchange"]] == [2.0, 4.0, 6.0]
-    assert run.result["budget"] == 7.5
+    exchange = run.result["exchange"]
+    assert [one["seconds"] for one in exchange] == [4.0, 6.0, 9.0]
+    assert [len(one["uploaded"]) for one in exchange][1:] == [2, 3]
+    assert run.result["budget"] == 9.5
+    uploads = [ask for ask in run.asks() if ask["step"] == "upload"]
+    assert [len(ask["silos"]) for ask in uploads] == [2, 3]
+
+
+def test_a_run_ends_when_its_budget_is_used_up(tmp_path):
+    rate = float(size_of_a_model())
+    uplink = {"rate": rate, "latency": 0.5, "shared": False}  # 1.5 s, whoever uploads
+    budget = {"total": 8.0, "uplink": uplink, "warm_up": 2.0, "training": 1.0}
+    method = DoFedSPP(rounds=3, warm_up=5, stop_below=0.0, budget=budget)
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    # 2 + 1.5 before the first round, 1 in it, 2.5 in the second; a third would end at 9.5.
+    assert [one["seconds"] for one in run.result["exchange"]] == [4.5, 7.0]
+    assert list(run.result["scores"])[-1] == "federated"
+
+
+def test_a_budget_that_is_used_up_before_the_first_round(tmp_path):
+    budget = {"total": 4.5, "uplink": {"rate": float(size_of_a_model())}}
+    words = "got 4.5 s; the warm-up and 4 uploads before the first round take 4 s; wants at least 5 s"
+    with pytest.raises(ConfigError, match=words):
+        Federation(silos(), method=DoFedSPP(rounds=1, budget=budget)).run(tmp_path / "run")
 
 
 def test_a_budget_for_nothing_says_what_would_do(tmp_path):
@@ -242,13 +263,32 @@ def test_it_stops_when_labels_do_not_change_any_more(tmp_path):
     assert list(run.result["scores"])[-1] == "federated"
 
 
+def test_silos_without_a_model_that_helps_do_not_end_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(Reciprocal, "best", lambda self, models, silos, count: {})
+    method = METHOD.model_copy(update={"rounds": 3, "stop_below": 0.5})
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    assert [one["labels_moved"] for one in run.result["exchange"]] == [None] * 3
+    with pytest.raises(DataError, match="silo 'silo-0': has no labeller"):
+        run.silos["silo-0"].label(X[:3])
+
+
+def test_the_models_that_labelled_label_new_points(tmp_path):
+    method = METHOD.model_copy(update={"components": 2, "rounds": 2})
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    for silo in run.silos.values():
+        again = silo.label(silo.data.target.unlabelled)  # as if they were new
+        assert again.equals(silo.target_labels())
+    wanted = np.flatnonzero(np.isin(Y, [2, 3]))[-60:]
+    assert np.mean(run.silos["silo-0"].label(X[wanted])["label"] == Y[wanted]) > 0.9
+
+
 class Stopping(DoFedSPP):
     """Dies when it is over, the first time."""
 
-    def finish(self, silo):
+    def finish(self, silo, **message):
         if os.environ.pop("DIE", None):
             os.kill(os.getpid(), signal.SIGKILL)
-        super().finish(silo)
+        super().finish(silo, **message)
 
 
 Stopping.finish.__step__ = DoFedSPP.finish.__step__
@@ -333,6 +373,7 @@ def test_killed_it_ends_with_the_same_models_and_labels(tmp_path, killed):
             mine, other = silo.learner.weights(), run.silos[name].learner.weights()
             assert all(np.array_equal(mine[key], other[key]) for key in mine)
             assert silo.target_labels().equals(run.silos[name].target_labels())
+            assert silo.label(X[:20]).equals(run.silos[name].label(X[:20]))
 
 
 # ---------------------------------------------------------------------- bad input

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def predictions(silo_file: Path, record: Path, instances: Path) -> "pd.DataFrame":
-    """A label for each instance of a file like the silo's own; `record` is the silo's folder of the run."""
+def predictions(silo_file: Path, record: Path, instances: Path, labeller: bool = False) -> "pd.DataFrame":
+    """A label for each instance of a file like the silo's own; `record` is the silo's folder of the run.
+
+    By the silo's own model, or by the `labeller` that the run left it, with confidence and who spoke.
+    """
     import pandas as pd
 
     settings, silo = read_settings(silo_file), read_silo(silo_file)
@@ -29,7 +32,7 @@ def predictions(silo_file: Path, record: Path, instances: Path) -> "pd.DataFrame
         raise RunError(f"{record}: has no model yet; the run did not get that far")
     label = settings.label if settings.label in _columns(instances) else None
     table = data.read(instances, label=label, columns=settings.columns, text=settings.text)
-    return pd.DataFrame({"label": silo.predict(table.X)})
+    return silo.label(table.X) if labeller else pd.DataFrame({"label": silo.predict(table.X)})
 
 
 def _columns(path: Path) -> list[str]:

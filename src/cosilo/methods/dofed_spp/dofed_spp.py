@@ -35,6 +35,7 @@ Deviations from the paper, and what it leaves open:
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage, ConfigError, DataError
 from cosilo.methods.base import Method
 from cosilo.methods.dofed_spp.budget import Budget
-from cosilo.methods.dofed_spp.model_selection import best, greedy
+from cosilo.methods.dofed_spp.model_selection import best, feasible, greedy
 from cosilo.methods.dofed_spp.parcel import Models, wrap
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
 from cosilo.protocol.findings import Findings, Matrix
@@ -67,13 +68,14 @@ class Exchange(BaseModel):
     """What travelled in a round, and what came of it."""
 
     round: int
+    #: Whose models; those of the first round were uploaded before it, with all others.
     uploaded: list[str]
     #: How many models each silo labelled with.
     labellers: int
     #: The budget's seconds that were used up by the end of the round.
     seconds: float
-    #: The share of all labels that changed.
-    labels_moved: float
+    #: The share of all labels that changed; None if nobody got a model that helps.
+    labels_moved: float | None
     #: How many silos found models that help, by new ratios; the others keep their last ones.
     fresh_ratios: int
     #: What the models that a silo was sent took.
@@ -158,54 +160,62 @@ class DoFedSPP(Method):
     def coordinate(self, silos: Silos) -> None:
         """Algorithm 2."""
         names, state = silos.names, silos.marked
+        uploaded: Replies | None = None
         if state is None:
-            state = self._cold_start(silos)
+            state, uploaded = self._cold_start(silos)
         similar, done, spent = state.array("ratios"), state.integer("round"), state.number("spent")
         ready, reference = state.names("ready"), state.group("weights")
-        last = done if state.flag("over") else self.rounds
-        for number in silos.rounds(done, last):
-            # Phase 1: which models travel.
-            travel, labellers, seconds = self._decide(similar, reference)
-            if self.budget is not None and spent + seconds > self.budget.total + 1e-9:
-                break
+        for number in silos.rounds(done, self.rounds):
+            # Phase 1: which models travel. In the first round the coordinator has all of them.
+            travel, labellers = self._decide(similar, reference, number, spent)
             able = [names[place] for place in travel if names[place] in ready]
-            uploaded = silos.ask("upload", to=able, valid=same_structure(reference))
-            parcel, errors = wrap(list(uploaded), _weights_in(uploaded), self.components)
-            # Phases 2 to 4, at the silos: all models are broadcast.
+            if number > 1:
+                uploaded = silos.ask("upload", to=able, valid=same_structure(reference))
+            assert uploaded is not None  # nobody marks before the first round is over
+            sent = [name for name in able if name in uploaded]
+            parcel, errors = wrap(sent, _weights_in(uploaded), self.components, over=list(uploaded))
+            # Phases 2 to 4, at the silos: all these models are broadcast.
             stage = Stage.after_round(number)
             message = {**parcel, "silos": names, "labellers": labellers, "stage": str(stage)}
             learnt = silos.ask("learn", message, to=ready, valid=_shaped(len(names)))
             fresh = {name: reply.array("ratios") for name, reply in learnt.items() if "ratios" in reply}
             for name, ratios in fresh.items():
                 similar[names.index(name)] = ratios
-            moved = np.mean([reply.number("moved") for reply in learnt.values()])
-            spent += seconds
+            changes = [reply.number("moved") for reply in learnt.values() if "moved" in reply]
+            moved = float(np.mean(changes)) if changes else None
+            if self.budget is not None:
+                sizes = [_bytes(reference)] * len(uploaded) if number > 1 else []
+                spent += self.budget.round_seconds(labellers, sizes, silos.rng)
             silos.evaluate(stage, to=learnt)
             found = Exchange(
                 round=number,
-                uploaded=able,
+                uploaded=sent,
                 labellers=labellers,
                 seconds=round(spent, 3),
-                labels_moved=round(float(moved), 4),
+                labels_moved=None if moved is None else round(moved, 4),
                 fresh_ratios=len(fresh),
                 bytes_sent=payload(parcel),
                 reconstruction_error={name: round(error, 6) for name, error in errors.items()},
             )
             self._note(silos, found, similar)
-            over = bool(moved < self.stop_below)
-            silos.mark(round=number, over=over, ratios=similar, spent=spent, ready=ready, weights=reference)
+            settled = moved is not None and moved < self.stop_below
+            over = settled or (self.budget is not None and not self.budget.fits(_bytes(reference), spent))
+            if over or silos.last_round:
+                kept = silos.ask("finish", parcel, to=ready)
+                silos.evaluate(FEDERATED, to=kept)
             if over:
-                break
-        kept = silos.ask("finish", to=ready)
-        silos.evaluate(FEDERATED, to=kept)
+                break  # without a mark, for the models that were sent are in the journal
+            silos.mark(round=number, ratios=similar, spent=spent, ready=ready, weights=reference)
 
-    def _cold_start(self, silos: Silos) -> State:
+    def _cold_start(self, silos: Silos) -> tuple[State, Replies]:
         """Phase 0: everyone warms up and uploads, and compares all models with its target."""
-        names = silos.names
+        names, spent = silos.names, 0.0
         alone = silos.ask("alone")  # the denominator of every comparison
         silos.evaluate(LOCAL, to=alone)
         silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
         reference = silos.ask("initial", to=names[:1], quorum=1.0)[names[0]].group("weights")
+        if self.budget is not None:
+            spent = self.budget.cold_start(_bytes(reference), len(names), silos.rng)
         warm = silos.ask("warm", {"weights": reference}, valid=same_structure(reference))
         similar, there = np.zeros((len(names), len(names))), list(warm)
         # Downsized, all models fit into one message.
@@ -217,20 +227,25 @@ class DoFedSPP(Method):
         for name, reply in replies.items():
             similar[names.index(name)] = reply.array("ratios")
         # Nobody can join later: a silo that did not warm up has no model to compare or to send.
-        state = State({"round": 0, "over": False, "spent": 0.0, "ready": there})
-        state["ratios"], state["weights"] = similar, reference
-        return state
+        state = State({"round": 0, "spent": spent, "ready": there, "ratios": similar, "weights": reference})
+        return state, warm
 
-    def _decide(self, similar: NDArray[Any], reference: Weights) -> tuple[list[int], int, float]:
-        """K and B (eq. 26), the K models (Algorithm 1), and the seconds that a round takes."""
+    def _decide(
+        self, similar: NDArray[Any], reference: Weights, number: int, spent: float
+    ) -> tuple[list[int], int]:
+        """K and B (eq. 26), and the K models (Algorithm 1)."""
         silos = len(similar)
         if self.budget is None:
             uploads = min(self.uploads or 10, silos)
             labellers = min(self.labellers or uploads, uploads)
-            return sorted(greedy(similar, uploads, labellers).tolist()), labellers, 0.0
-        costs, pairs = self.budget.pairs(_bytes(reference), silos, self.rounds)
-        choice = best(similar, pairs)
-        return sorted(choice.chosen), choice.B, costs.seconds(choice.K, choice.B)
+            return sorted(greedy(similar, uploads, labellers).tolist()), labellers
+        costs = self.budget.costs(_bytes(reference))
+        if number == 1:  # all models were uploaded before
+            costs = replace(costs, upload=0.0, once=0.0)
+        # What is left, in equal parts; the last rounds are left out if these are too small.
+        share = (self.budget.total - spent) / (self.rounds - number + 1)
+        choice = best(similar, feasible(costs, max(share, costs.seconds(1, 1)), silos))
+        return sorted(choice.chosen), choice.B
 
     def _note(self, silos: Silos, exchange: Exchange, similar: NDArray[Any]) -> None:
         """What the report shows of a round."""
@@ -250,7 +265,8 @@ class DoFedSPP(Method):
                 "target = { path = … } in a recipe, target=Target(…) in Python"
             )
         if self.budget is not None:  # whether one model fits into a round does not depend on the others
-            self.budget.pairs(_bytes(silo.fresh().network.another().weights()), 1, self.rounds)
+            size = _bytes(silo.fresh().network.another().weights())
+            feasible(self.budget.costs(size), self.budget.total / self.rounds, 1, rounds=self.rounds)
 
     def check(self, tasks: Mapping[str, Any]) -> None:
         """K and B have to fit the number of silos."""
@@ -330,7 +346,11 @@ class DoFedSPP(Method):
             "how useful each other silo's model is for its target, after the round; absent if none helps",
             optional=True,
         ),
-        moved=Shared("metrics", "share of its target labels that changed in the round"),
+        moved=Shared(
+            "metrics",
+            "share of its target labels that changed in the round; absent if no model that helps travelled",
+            optional=True,
+        ),
     )
     def learn(
         self,
@@ -345,7 +365,7 @@ class DoFedSPP(Method):
         """Phases 2 to 4: label, train the target model, take new ratios, train the reciprocal model."""
         mine, given = Reciprocal(silo), Models(models, coefficients, downsized)
         helpful = mine.best(given, silos, labellers)
-        reply: dict[str, Value] = {"moved": mine.label(given, helpful) if helpful else 0.0}
+        reply: dict[str, Value] = {"moved": mine.label(given, helpful)} if helpful else {}
         loss = mine.take_loss()
         mine.train_target(self.target_epochs)
         silo.take_score(Stage.parse(stage))
@@ -357,8 +377,15 @@ class DoFedSPP(Method):
         return reply
 
     @step(timed=False)
-    def finish(self, silo: Silo) -> None:
-        """The last score is the result."""
+    def finish(
+        self,
+        silo: Silo,
+        models: Weights,
+        coefficients: NDArray[Any] | None = None,
+        downsized: list[str] | None = None,
+    ) -> None:
+        """The last score is the result; the models that labelled are kept, to label new points."""
+        Reciprocal(silo).keep_labeller(Models(models, coefficients, downsized))
         silo.keep_score(FEDERATED)
 
 

@@ -50,6 +50,8 @@ class Costs:
     labelling: float
     #: m / (b · log2(1 + g·p / (N0·b))): one model over the uplink that all share; K times.
     upload: float
+    #: What uploading takes however many do: a latency, or a link of each silo's own.
+    once: float = 0.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -59,7 +61,7 @@ class Costs:
 
     def seconds(self, K: int, B: int) -> float:
         """T_r of eq. 25: one round with K uploads and B labellers."""
-        return self.training + self.similarity + B * self.labelling + K * self.upload
+        return self.training + self.similarity + self.once + B * self.labelling + K * self.upload
 
 
 def feasible(costs: Costs, budget: float, silos: int, rounds: int | None = None) -> list[tuple[int, int]]:
@@ -77,7 +79,7 @@ def feasible(costs: Costs, budget: float, silos: int, rounds: int | None = None)
         raise ConfigError(f"the budget is {budget} s a round; wants more than 0")
     if rounds is not None and rounds < 1:
         raise ConfigError(f"rounds is {rounds}; wants at least 1")
-    left = budget * (1 + SLACK) - costs.training - costs.similarity  # C1 of the paper
+    left = budget * (1 + SLACK) - costs.training - costs.similarity - costs.once  # C1 of the paper
     pairs = []
     for K in range(1, silos + 1):
         rest = left - K * costs.upload
@@ -94,7 +96,7 @@ def _too_little(costs: Costs, budget: float, rounds: int | None) -> str:
         "training": costs.training,
         "the similarity ratios": costs.similarity,
         "labelling with one model": costs.labelling,
-        "one upload": costs.upload,
+        "one upload": costs.upload + costs.once,
     }
     parts = ", ".join(f"{name} {seconds:.4g}" for name, seconds in terms.items())
     most = max(terms, key=lambda name: terms[name])

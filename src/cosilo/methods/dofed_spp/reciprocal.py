@@ -1,13 +1,14 @@
 """What a silo with a target does with the models of others (DoFed-SPP): compare, label, learn."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.aggregation.averaging import Weights
-from cosilo.aggregation.similarity import FLOOR, distance, label_by_opinions, similarity_ratios
+from cosilo.aggregation.similarity import FLOOR, distance, similarity_ratios
+from cosilo.silo.labeller import label_with
 from cosilo.silo.parts import Part
 from cosilo.silo.silo import Silo
 
@@ -107,23 +108,23 @@ class Reciprocal:
         names = sorted((name for name in helpful if helpful[name] > 0), key=lambda name: -helpful[name])
         return {name: helpful[name] for name in names[:count]}
 
-    def label(self, models: Mapping[str, Weights], weights: Mapping[str, float]) -> float:
+    def label(self, models: Mapping[str, Weights], ratios: Mapping[str, float]) -> float:
         """Eq. 20 on the unlabelled target points; returns the share of labels that changed."""
         silo = self._silo
-        wanted = np.array(silo.wanted.codes_in(silo.task))
-
-        def opinions() -> Iterator[tuple[float, NDArray[Any]]]:
-            trial = self._network.another()
-            for name, weight in weights.items():
-                trial.set_weights(models[name])
-                yield weight, trial.target_probabilities()
-
-        places, confidence = label_by_opinions(opinions())
-        codes = wanted[places]
+        codes, confidence = label_with(silo, models, ratios)
         before = silo.notes.array("pseudo") if "pseudo" in silo.notes else None
         silo.notes["pseudo"] = codes
-        silo.keep_labels(codes, confidence, list(weights))
+        silo.keep_labels(codes, confidence, list(ratios))
+        silo.notes["speakers"], silo.notes["speaker ratios"] = list(ratios), np.array(list(ratios.values()))
         return 1.0 if before is None else float(np.mean(before != codes))
+
+    def keep_labeller(self, models: Mapping[str, Weights]) -> None:
+        """Keep the models that labelled the target in the last round; none if these did not travel in it."""
+        notes = self._silo.notes
+        names = notes.names("speakers") if "speakers" in notes else []
+        if names and all(name in models for name in names):
+            ratios = notes.array("speaker ratios").tolist()
+            self._silo.keep_labeller(models, dict(zip(names, ratios, strict=True)))
 
     def train_target(self, epochs: int) -> None:
         """Eq. 22: on the pseudo-labelled and the truly labelled target points."""

@@ -23,14 +23,15 @@ def show_exchanges(found: Exchanges, results: Results) -> ReportPart:
     if found.exchange:
         cards["travels"] = Card(
             "Models that travelled",
-            "A filled cell is a model that was uploaded in that round; nobody else's was.",
+            "A filled cell is a model that was sent to all silos in that round; nobody else's was. Those of "
+            "the first round were uploaded before it, as everyone's were.",
             Markup(_travels_figure(found, results)),
         )
         if found.budget is not None:
             cards["budget"] = Card(
                 "Time budget",
-                "What the rounds took by the method's own reckoning (uploads, training, ratios, labelling), "
-                "added up; dashed is what there was.",
+                "What the rounds and what came before them took by the method's own reckoning (uploads, "
+                "training, ratios, labelling), added up; dashed is what there was.",
                 Markup(_budget_figure(found, found.budget)),
             )
         cards["exchange"] = _round_by_round(found)
@@ -45,7 +46,11 @@ def _round_by_round(found: Exchanges) -> Card:
     rows = []
     for one in found.exchange:
         row: list[Cell] = [str(one.round), str(len(one.uploaded)), str(one.labellers)]
-        row += [percent(one.labels_moved), str(one.fresh_ratios), size(one.bytes_sent)]
+        row += [
+            "–" if one.labels_moved is None else percent(one.labels_moved),
+            str(one.fresh_ratios),
+            size(one.bytes_sent),
+        ]
         errors = one.reconstruction_error.values()
         if errors:
             row.append((f"{statistics.fmean(errors):.3g}", f"at most {max(errors):.3g}"))
