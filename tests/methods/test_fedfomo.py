@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cosilo import FedAvg, Federation, FedFomo, Silo
+from cosilo.config import build
 from cosilo.engines.local.engine import LocalEngine
 
 torch = pytest.importorskip("torch")
@@ -181,3 +182,23 @@ def test_a_silo_that_gives_other_weights_than_it_was_asked_for(tmp_path):
     assert {failure["silo"] for failure in run.result["failures"]} == {"silo-1"}
     assert any("wants 3 numbers of at least 0" in text for text in texts)
     assert len(run.scores("federated")) == 3
+
+
+def test_a_fraction_of_the_silos_takes_part_in_a_round(tmp_path):
+    values = {
+        "seed": 2,
+        "method": {"use": "fedfomo", "rounds": 3, "epochs": 1, "fraction": 0.5},
+        "simulation": {
+            "dataset": "digits",
+            "split": {"use": "iid", "silos": 4, "size": 30},
+            "learners": [{"use": "mlp", "hidden": [8], "training": {"lr": 0.1, "batch": 10}}],
+            "shares": ["weights", "similarity", "metrics"],
+        },
+    }
+    run = build.federation(values, build.Source("r.toml", tmp_path)).run(tmp_path / "run")
+    asked = [(ask["step"], ask["silos"]) for ask in run.asks() if ask["step"] in ("train", "mix", "judge")]
+    trained = [silos for step, silos in asked if step == "train"]
+    assert [len(silos) for silos in trained] == [2, 2, 2]
+    assert [silos for step, silos in asked if step == "mix"] == trained
+    assert [len(silos) for step, silos in asked if step == "judge"] == [4, 4, 4]  # all have a model
+    assert len({tuple(silos) for silos in trained}) > 1

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cosilo.comparison.fairness import unequal
 from cosilo.comparison.plan import Plan, has_plan, make_plan, merge_plans, read_plan, write_plan
 from cosilo.config import build
 from cosilo.config.build import Source
@@ -36,7 +37,7 @@ def compare(
     """Run every method on `seeds` seeds of a recipe, from the recipe's own seed on.
 
     A folder with a comparison of the same recipe is continued; new methods and seeds are added to it.
-    `tell` gets one line before each run.
+    `tell` gets one line for each thing that the methods are not equal in, and one before each run.
 
     >>> import tempfile
     >>> learners = [{"use": "sklearn.naive_bayes.GaussianNB"}, {"use": "sklearn.tree.DecisionTreeClassifier"}]
@@ -78,7 +79,9 @@ def run_plan(
     own = {".lock", "comparison.json.part"}  # what a crash may have left
     if not has_plan(folder) and folder.exists() and any(e.name not in own for e in folder.iterdir()):
         raise RunError(f"{folder}: is not empty and not a comparison; choose another directory")
-    check(replace(plan, seeds=seeds), folder)
+    plan = replace(plan, unequal=tuple(check(replace(plan, seeds=seeds), folder)))
+    for line in plan.unequal:
+        tell(line)
     with locked(folder):
         write_plan(folder, plan)
         return _run(plan, seeds, folder, tell)
@@ -101,11 +104,23 @@ def read_comparison(folder: Path) -> Comparison:
 # ---------------------------------------------------------------------- before anything is computed
 
 
-def check(plan: Plan, folder: Path) -> None:
-    """Raise for everything that would keep a run from starting, a line each; trains and writes nothing."""
+def check(plan: Plan, folder: Path) -> list[str]:
+    """Raise for everything that would keep a run from starting, a line each; trains and writes nothing.
+
+    Returns what the methods are not equal in, a line each.
+    """
     problems: dict[str, set[int]] = {}
+    differences: list[str] = []
     for seed in plan.seeds:
-        for line in _problems(plan, seed, folder):
+        try:
+            members = plan.members(seed)
+        except CosiloError as error:
+            lines = str(error).splitlines()
+        else:
+            lines = _problems(plan, seed, members, folder)
+            efforts = {name: one.effort(members[0]) for name, one in plan.make_methods().items()}
+            differences += [line for line in unequal(efforts) if line not in differences]
+        for line in lines:
             problems.setdefault(line, set()).add(seed)
     if problems:
         lines = []
@@ -113,13 +128,10 @@ def check(plan: Plan, folder: Path) -> None:
             only = "" if len(seeds) == len(plan.seeds) else f"seed {listing(sorted(seeds))}: "
             lines.append(f"{only}{line}")
         raise ConfigError("\n".join(lines))
+    return differences
 
 
-def _problems(plan: Plan, seed: int, folder: Path) -> list[str]:
-    try:
-        members = plan.members(seed)
-    except CosiloError as error:
-        return str(error).splitlines()
+def _problems(plan: Plan, seed: int, members: build.Members, folder: Path) -> list[str]:
     problems = []
     for method in plan.methods:
         path = _place(folder, (method, seed))

@@ -44,6 +44,8 @@ class Plan:
     values: Mapping[str, Any]
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
+    #: A line for each thing that the methods are not equal in; known when a comparison has been checked.
+    unequal: tuple[str, ...] = ()
 
     @cached_property
     def settings(self) -> Settings:
@@ -81,9 +83,18 @@ class Plan:
         methods = {name: {"use": self.use(name)} if self.use(name) != name else {} for name in self.methods}
         for name, method in self.make_methods().items():
             methods[name] |= method.model_dump(mode="json")
-        clock, reach = self.settings.clock, self.settings.reach
-        source = self.source.name
-        return Comparison(folder, source, self.values, methods, self.seeds, clock, reach, runs, failures)
+        return Comparison(
+            folder,
+            self.source.name,
+            self.values,
+            methods,
+            self.seeds,
+            self.settings.clock,
+            self.settings.reach,
+            self.unequal,
+            runs,
+            failures,
+        )
 
     # ------------------------------------------------------------------ methods and parameters
 
@@ -190,6 +201,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
         "values": plan.values,
         "methods": list(plan.methods),
         "seeds": list(plan.seeds),
+        "unequal": list(plan.unequal),
     }
     write_json(folder / "comparison.json", found)
 
@@ -205,7 +217,8 @@ def read_plan(folder: Path) -> Plan:
     found = read_json(path)
     try:
         source = Source(found["source"], Path(found["folder"]))
-        return Plan(source, dict(found["values"]), tuple(found["methods"]), tuple(found["seeds"]))
+        unequal = tuple(found.get("unequal", ()))
+        return Plan(source, dict(found["values"]), tuple(found["methods"]), tuple(found["seeds"]), unequal)
     except (KeyError, TypeError, ValueError):
         raise RunError(f"{path}: is damaged; restore it or start a new comparison") from None
 

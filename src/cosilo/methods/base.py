@@ -11,6 +11,7 @@ from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
 from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
 from cosilo.methods.descriptions import with_inherited_parameters
+from cosilo.methods.effort import Effort
 from cosilo.protocol.message import Message, Shared
 from cosilo.protocol.participant import Participant, refusals
 from cosilo.protocol.scores import declared_fields, scores_out
@@ -85,6 +86,10 @@ class Method(BaseModel):
     def uses(self, step: str) -> bool:
         """Whether this method, with these parameters, asks for that step at all."""
         return True
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """What it does, as far as compared methods should be equal in it; nothing is known here."""
+        return Effort()
 
     def admit(self, participant: Participant) -> None:
         """Raise if it cannot take part, whatever it shares."""

@@ -21,7 +21,7 @@ Deviations from the paper:
   and its non-IID federation has the voters of the IID one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -32,8 +32,10 @@ from cosilo.aggregation.voting import Elected, agreement, elect, vote_dtype
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.methods.base import Method
+from cosilo.methods.effort import Effort, epochs_of
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Message, Shared
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.protocol.task import Task
@@ -183,6 +185,12 @@ class CoFED(Method):
             abstained={name: float(np.mean(b == -1)) for name, b in zip(names, ballots, strict=True)},
             agreement=_without_nan(agreement(ballots, tasks, len(vocabulary))),
         )
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """Update training is of all data again, and what was elected; no model leaves a silo."""
+        local, update = epochs_of(participants), epochs_of(participants, "update")
+        epochs = None if local is None or update is None else local + self.rounds * update
+        return Effort(epochs=epochs, held_out=0.0)
 
     # ------------------------------------------------------------------ at the silo
 

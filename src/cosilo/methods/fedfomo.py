@@ -34,9 +34,12 @@ from cosilo.aggregation.similarity import distance, fomo_weights
 from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage
 from cosilo.methods.base import Method
+from cosilo.methods.effort import Effort, plain_silos
 from cosilo.methods.packing import pack, unpack
+from cosilo.methods.rounds import share_of
 from cosilo.protocol.findings import Findings, Matrix
 from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.runs.journal import Replies
@@ -70,6 +73,9 @@ class FedFomo(Method):
         What ε loses each round.
     decay : float in (0, 1], default 0.99
         The learning rate of round t is that of the silo's training × decay^(t − 1).
+    fraction : float in (0, 1], default 1.0
+        The share of the silos that takes part in a round (trains, uploads, mixes), drawn anew each time; at
+        least one does.
     evaluate_every : int, default 1
         Models are judged once in this many rounds, and after the last one.
 
@@ -88,6 +94,7 @@ class FedFomo(Method):
     epsilon: Annotated[float, Field(ge=0, le=1)] = 0.3
     epsilon_decay: Annotated[float, Field(ge=0, le=1)] = 0.05
     decay: Annotated[float, Field(gt=0, le=1)] = 0.99
+    fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     evaluate_every: Count = 1
 
     def coordinate(self, silos: Silos) -> None:
@@ -103,7 +110,7 @@ class FedFomo(Method):
             silos.mark(**state)
         affinity, done = state.array("affinity"), state.integer("round")
         for number in silos.rounds(done, self.rounds):
-            uploaded = silos.ask("train", {"round": number}, valid=_alike())
+            uploaded = silos.ask("train", {"round": number}, to=self._chosen(silos), valid=_alike())
             epsilon = max(0.0, self.epsilon - self.epsilon_decay * (number - 1))
             sent = {name: self._pick(silos, name, uploaded, affinity, epsilon) for name in names}
             message = partial(_parcel, uploaded, sent)
@@ -116,10 +123,26 @@ class FedFomo(Method):
                     affinity[names.index(name), columns] += weights / total
             if silos.last_round or number % self.evaluate_every == 0:
                 stage = FEDERATED if silos.last_round else Stage.after_round(number)
-                judged = silos.ask("judge", {"stage": str(stage)}, to=mixed)
+                failed = {*uploaded.failures, *mixed.failures}
+                able = [name for name in names if name not in failed]  # also who did not take part
+                judged = silos.ask("judge", {"stage": str(stage)}, to=able)
                 silos.evaluate(stage, to=judged)
             silos.mark(round=number, affinity=affinity)
         silos.found(Affinity).affinity = Matrix(silos=names, values=np.round(affinity, 4).tolist())
+
+    def _chosen(self, silos: Silos) -> list[str]:
+        """Who takes part in a round."""
+        if self.fraction == 1.0:
+            return silos.names
+        count = share_of(len(silos.names), self.fraction)
+        return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """Validation data is never trained on."""
+        uploads = share_of(len(participants), self.fraction)
+        epochs = self.rounds * self.epochs * uploads / len(participants)
+        shares = [silo.validation_share for silo in plain_silos(participants)]
+        return Effort(uploads, epochs, self.evaluate_every, sum(shares) / len(shares))
 
     def _pick(
         self, silos: Silos, name: str, uploaded: Replies, affinity: NDArray[Any], epsilon: float

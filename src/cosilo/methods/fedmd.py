@@ -24,7 +24,7 @@ Deviations from the paper:
   most, private_epochs + rounds × revisit_epochs, by the silo's own training.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -38,7 +38,9 @@ from cosilo.data.labels import in_order
 from cosilo.data.stratified import hold_out, stratified
 from cosilo.errors import BadMessage, DataError
 from cosilo.methods.base import Method
+from cosilo.methods.effort import Effort
 from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.protocol.task import Task
@@ -137,6 +139,11 @@ class FedMD(Method):
                 judged = silos.ask("judge", {"stage": str(stage)}, to=names)
                 silos.evaluate(stage, to=judged)
             silos.mark(round=number, silos=names)
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """No model leaves a silo."""
+        epochs = self.private_epochs + self.rounds * self.revisit_epochs
+        return Effort(epochs=epochs, judged_every=self.evaluate_every, held_out=0.0)
 
     @staticmethod
     def _outputs(silos: Silos) -> list[str]:

@@ -1,9 +1,12 @@
 """Local: every silo trains alone. No exchange; the denominator of every comparison."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from cosilo.coordination.coordinator import Silos
 from cosilo.methods.base import Method
+from cosilo.methods.effort import Effort, epochs_of
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import LOCAL
 from cosilo.protocol.step import step
 from cosilo.silo.silo import Silo
@@ -24,6 +27,10 @@ class Local(Method):
         """Train, and collect the scores."""
         trained = silos.ask("train")
         silos.evaluate(LOCAL, to=trained)
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """As its owner set it."""
+        return Effort(epochs=epochs_of(participants), held_out=0.0)
 
     @step()
     def train(self, silo: Silo) -> None:

@@ -8,12 +8,16 @@ next round goes on from the global one. Only the fine-tuning after the last roun
 are for the curve.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights
+from cosilo.methods.effort import Effort
 from cosilo.methods.fedavg import FedAvg
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import Stage
 from cosilo.protocol.step import step
 from cosilo.silo.silo import Silo
@@ -37,6 +41,11 @@ class PersonalisedFedAvg(FedAvg):
     last_judge: ClassVar[str] = "tune"
 
     tuning_epochs: Annotated[int, Field(ge=1)] = 5
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """Fine-tuning comes on top."""
+        federated = super().effort(participants)
+        return replace(federated, epochs=(federated.epochs or 0) + self.tuning_epochs)
 
     @step()
     def tune(self, silo: Silo, weights: Weights, stage: str) -> None:

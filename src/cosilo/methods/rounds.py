@@ -16,7 +16,9 @@ from cosilo.aggregation.averaging import same_structure
 from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
 from cosilo.methods.base import Method
+from cosilo.methods.effort import Effort
 from cosilo.protocol.message import Message, Shared, State, Value
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import first, step
 from cosilo.runs.journal import Replies
@@ -26,6 +28,15 @@ from cosilo.silo.silo import Silo
 def averaged(values: Sequence[Value]) -> NoReturn:
     """How an institution merges its members' weights: by rounds of the method's own averaging."""
     raise NotImplementedError("Rounds.relay does this")
+
+
+def share_of(silos: int, fraction: float) -> int:
+    """How many silos a fraction of them is: at least one.
+
+    >>> share_of(25, 0.4), share_of(3, 0.1)
+    (10, 1)
+    """
+    return max(1, round(fraction * silos))
 
 
 class Rounds(Method):
@@ -108,8 +119,15 @@ class Rounds(Method):
         """Who takes part in a round."""
         if self.fraction == 1.0:
             return silos.names
-        count = max(1, round(self.fraction * len(silos.names)))
+        count = share_of(len(silos.names), self.fraction)
         return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """Those who take part in a round train, and upload one model."""
+        uploads = share_of(len(participants), self.fraction)
+        inside = self.local_rounds if any(isinstance(one, Institution) for one in participants) else 1
+        epochs = self.rounds * inside * self.usual_epochs * uploads / len(participants)
+        return Effort(uploads, epochs, self.evaluate_every, held_out=0.0)
 
     @abstractmethod
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:

@@ -44,7 +44,7 @@ def render(comparison: Comparison) -> str:
             version=__version__,
             summary=summary,
             verdict=verdict(summary),
-            notes=notes(summary),
+            notes=[*notes(summary), *comparison.unequal],
             rows=[_row(row, curves.colours(rows)[row.name], summary) for row in rows],
             scale=_scale(summary),
             cards=_cards(summary),

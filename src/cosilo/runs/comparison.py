@@ -34,5 +34,7 @@ class Comparison:
     #: What simulated time is told by, and the accuracy whose time is asked for.
     clock: Clock | None
     reach: float | None
+    #: A line for each thing that the methods are not equal in.
+    unequal: tuple[str, ...]
     runs: Mapping[MethodAndSeed, RunDirectory]
     failures: Mapping[MethodAndSeed, FailedRun]

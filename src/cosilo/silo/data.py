@@ -70,7 +70,7 @@ class PrivateData:
             )
         elif test is not None:
             self._test_fraction = _fraction(where, "test", test)
-        self._validation_fraction = _fraction(where, "validation", validation)
+        self.validation_fraction = _fraction(where, "validation", validation)
         self._check_training()
 
     def _examples(self, X: Any, y: Any, what: str) -> Examples:
@@ -181,13 +181,13 @@ class PrivateData:
         if len(held[1]) == 0:
             raise DataError(
                 f"{self._where}: {len(self.train[1])} training instances are too few to hold out "
-                f"{self._validation_fraction:.0%} for validation; give it more data or a larger fraction"
+                f"{self.validation_fraction:.0%} for validation; give it more data or a larger fraction"
             )
         return held, kept
 
     def parted(self, examples: Examples) -> tuple[Examples, Examples]:
         """A part of some examples that is held out of training as validation data is, and the rest."""
-        held, kept = hold_out(examples[1], self._validation_fraction, seed=0)
+        held, kept = hold_out(examples[1], self.validation_fraction, seed=0)
         return _part(examples, held), _part(examples, kept)
 
 

@@ -133,6 +133,13 @@ class Holdings(Participant, ABC):
         """Whether its instances are bytes, as images are."""
         return is_bytes(self.data.own[0])
 
+    @property
+    def validation_share(self) -> float:
+        """The share of its training data that is for validation: beside a target, labelled target points."""
+        if self.has_target:
+            return 1 - len(self.data.own[1]) / self.size
+        return self.data.validation_fraction
+
     def need_validation(self) -> None:
         """Raise if it is too small to hold out validation data."""
         self.data.validation()

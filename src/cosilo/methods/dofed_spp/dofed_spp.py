@@ -50,8 +50,10 @@ from cosilo.methods.dofed_spp.budget import Budget
 from cosilo.methods.dofed_spp.model_selection import best, feasible, greedy
 from cosilo.methods.dofed_spp.parcel import Models, wrap
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
+from cosilo.methods.effort import Effort
 from cosilo.protocol.findings import Findings, Matrix
 from cosilo.protocol.message import Fields, Message, Shared, State, Value, payload
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.runs.journal import Replies
@@ -253,6 +255,11 @@ class DoFedSPP(Method):
         found.exchange.append(exchange)
         found.similarity = Matrix(silos=silos.names, values=np.round(similar, 4).tolist())
         found.budget = None if self.budget is None else self.budget.total
+
+    def effort(self, participants: Sequence[Participant]) -> Effort:
+        """Reciprocal models are what is uploaded, and what trains on the silo's own data."""
+        uploads = None if self.budget is not None else min(self.uploads or 10, len(participants))
+        return Effort(uploads, self.warm_up + self.rounds * self.epochs, judged_every=1)
 
     # ------------------------------------------------------------------ before anything is computed
 

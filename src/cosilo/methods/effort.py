@@ -1,0 +1,39 @@
+"""What a method does as far as methods have to be equal in it, if their results are to be compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cosilo.coordination.institution import Institution
+from cosilo.protocol.participant import Participant
+from cosilo.silo.silo import Silo
+
+
+@dataclass(frozen=True)
+class Effort:
+    """None stands for what a method does not have, or what is not known before it has run."""
+
+    #: Models that leave silos in a round.
+    uploads: int | None = None
+    #: Epochs of a silo's training on its own data, in all rounds together; the mean where not all take part.
+    epochs: float | None = None
+    #: Once in how many rounds models are judged.
+    judged_every: int | None = None
+    #: The share of a silo's training data that its model never learns from.
+    held_out: float | None = None
+
+
+def plain_silos(participants: Sequence[Participant]) -> list[Silo]:
+    """The silos that train: those without members, and members."""
+    found: list[Silo] = []
+    for one in participants:
+        found += one.silos if isinstance(one, Institution) else [one] if isinstance(one, Silo) else []
+    return found
+
+
+def epochs_of(participants: Sequence[Participant], training: str = "training") -> int | None:
+    """The epochs that all owners set for `training` or `update`; None if they are not the same."""
+    found = {
+        getattr(getattr(silo.learner, training, None), "epochs", None) for silo in plain_silos(participants)
+    }
+    (one,) = found if len(found) == 1 else (None,)
+    return one if isinstance(one, int) else None

@@ -1,0 +1,79 @@
+"""What compared methods are not equal in is named, on the terminal and on the page."""
+
+from pathlib import Path
+
+import pytest
+
+from cosilo.comparison.compare import compare, read_comparison
+from cosilo.comparison.fairness import unequal
+from cosilo.config.source import Source
+from cosilo.methods.effort import Effort
+from cosilo.report.comparison_page import render
+
+MLP = {"use": "mlp", "hidden": [8], "training": {"optimiser": "sgd", "lr": 0.1, "batch": 20, "epochs": 4}}
+SPLIT = {"use": "superclasses", "silos": 5, "classes": [3, 5], "per_class": 10}
+SHARES = ["labels", "logits", "weights", "similarity", "metrics", "size"]
+
+
+def recipe(**compared):
+    simulation = {"dataset": "digits", "split": SPLIT, "learners": [MLP], "shares": SHARES}
+    pool = {"rest": True, "size": 40, "labelled": True}
+    return {"simulation": simulation, "pool": pool, "compare": compared, "seed": 1}
+
+
+def test_equal_methods_have_no_line():
+    assert unequal({"a": Effort(3, 10.0, 1, 0.0), "b": Effort(3, 10.0, 1, 0.0), "c": Effort()}) == []
+    assert unequal({"a": Effort(epochs=4.0), "b": Effort(epochs=1.2 / 0.3)}) == []
+
+
+def test_one_line_for_each_difference():
+    found = unequal(
+        {"a": Effort(3, 10.0, 1, 0.2), "b": Effort(4, 12.5, 5, 0.0), "c": Effort(3, 10.0, 1, 0.2)}
+    )
+    assert found == [
+        "Not equal: models uploaded in a round: 3 (a, c), 4 (b)",
+        "Not equal: epochs of a silo's training in all: 10 (a, c), 12.5 (b)",
+        "Not equal: judged once in so many rounds: 1 (a, c), 5 (b)",
+        "Not equal: share of a silo's training data that is never trained on: 20% (a, c), 0% (b)",
+    ]
+
+
+def test_a_comparison_names_what_is_unequal_and_runs(tmp_path):
+    compared = {
+        "fedavg": {"rounds": 2, "epochs": 3, "fraction": 0.4, "evaluate_every": 2},
+        "fedfomo": {"rounds": 2, "epochs": 2},
+    }
+    told = []
+    made = compare(
+        recipe(**compared), Source("r", Path()), list(compared), 1, tmp_path / "c", tell=told.append
+    )
+    lines = [
+        "Not equal: models uploaded in a round: 2 (fedavg), 5 (fedfomo)",
+        "Not equal: epochs of a silo's training in all: 2.4 (fedavg), 4 (fedfomo)",
+        "Not equal: judged once in so many rounds: 2 (fedavg), 1 (fedfomo)",
+        "Not equal: share of a silo's training data that is never trained on: 0% (fedavg), 20% (fedfomo)",
+    ]
+    assert told[:4] == lines
+    assert list(made.unequal) == lines
+    assert not made.failures
+    page = render(read_comparison(tmp_path / "c"))
+    assert "Not equal: models uploaded in a round: 2 (fedavg), 5 (fedfomo)" in page
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"fedavg": {"rounds": 2, "epochs": 5}}, {"fedprox": {"rounds": 5, "epochs": 2}}),
+        ({"cofed": {}}, {"personalised_fedavg": {"rounds": 3, "epochs": 1, "tuning_epochs": 5}}),
+        ({"local": {}}, {"fml": {"rounds": 2, "epochs": 2}}),
+        ({"local": {}}, {"fedmd": {"rounds": 2, "private_epochs": 2, "revisit_epochs": 1}}),
+        ({"fedavg": {"rounds": 2, "fraction": 0.4}}, {"fedbe": {"rounds": 2, "fraction": 0.4}}),
+    ],
+)
+def test_equal_work_in_other_words(one, other, tmp_path, monkeypatch):
+    """CoFED has 4 epochs of local training and 4 of update: as many as 3 rounds and 5 epochs of tuning."""
+    from cosilo.comparison import compare as module
+
+    monkeypatch.setattr(module, "_run", lambda plan, seeds, folder, tell: plan)
+    plan = compare(recipe(**one, **other), Source("r", Path()), [*one, *other], 1, tmp_path / "c")
+    assert plan.unequal == ()

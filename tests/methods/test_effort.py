@@ -1,0 +1,40 @@
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+
+from cosilo import CoFED, DoFedSPP, FedAvg, FedFomo, Institution, Local, Silo, Tempo
+from cosilo.learners import Network, Training, zoo
+from cosilo.methods.effort import Effort, epochs_of, plain_silos
+
+SHARES = ["weights", "size", "metrics", "similarity"]
+
+
+def silo(name, epochs=3, update=None):
+    learner = Network(zoo.mlp, Training(epochs=epochs), update=update and Training(epochs=update))
+    return Silo(name, np.eye(40), list("ab") * 20, learner, shares=SHARES, validation=0.3)
+
+
+SILOS = [silo(name) for name in "abcde"]
+
+
+def test_epochs_of_all_or_not_known():
+    assert epochs_of(SILOS) == 3
+    assert epochs_of([*SILOS, silo("f", 4)]) is None
+    assert epochs_of([*SILOS, Silo("g", np.eye(8), list("abababab"), GaussianNB())]) is None
+    assert epochs_of([silo("a", 3, 7), silo("b", 3, 7)], "update") == 7
+
+
+def test_members_are_the_silos_that_train():
+    hospital = Institution("hospital", SILOS[:2], shares=SHARES)
+    assert [one.name for one in plain_silos([hospital, SILOS[3]])] == ["a", "b", "d"]
+    # Four rounds inside each of two, of six epochs.
+    found = Tempo(rounds=2, local_rounds=4, first_epochs=6).effort([hospital])
+    assert (found.uploads, found.epochs) == (1, 48)
+
+
+def test_efforts_by_hand():
+    assert FedAvg(rounds=10, epochs=2, fraction=0.4).effort(SILOS) == Effort(2, 10 * 2 * 2 / 5, 1, 0.0)
+    assert FedFomo(rounds=10, epochs=2).effort(SILOS) == Effort(5, 20, 1, 0.3)
+    assert DoFedSPP(warm_up=4, rounds=3, uploads=2).effort(SILOS) == Effort(2, 7, 1)
+    assert DoFedSPP(warm_up=4, rounds=3).effort(SILOS).uploads == 5
+    assert Local().effort(SILOS).epochs == 3
+    assert CoFED(rounds=2).effort([silo("a", 3, 7), silo("b", 3, 7)]).epochs == 17
