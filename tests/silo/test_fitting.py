@@ -7,6 +7,7 @@ from torch import nn
 from cosilo import CoFED, Federation, Silo
 from cosilo.learners import Network, Training
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure
+from cosilo.silo.lessons import Lessons
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 3)).astype(np.float32)
@@ -71,7 +72,7 @@ def test_an_update_is_chosen_by_a_trial_that_never_saw_the_validation_part():
     silo, log = watched(epochs=6, patience=2)
     silo.fit(LOCAL)
     before = silo.trial
-    silo.fit(FEDERATED, pseudo=PSEUDO, update=True, warm=True)
+    silo.fit(FEDERATED, lessons=Lessons(*PSEUDO), update=True, warm=True)
     assert silo.trial is before  # it went on, and not from the model that has seen everything
     assert [entry[:2] for entry in log[2:]] == [(48 + 32, 12 + 8), (60 + 40, 0)]
 
@@ -80,7 +81,7 @@ def test_the_control_has_as_many_passes_on_own_data():
     silo, log = watched(epochs=3)
     silo.fit(LOCAL)
     weights = silo.learner.weights()
-    silo.fit(FEDERATED, pseudo=PSEUDO, update=True, warm=True, control=True)
+    silo.fit(FEDERATED, lessons=Lessons(*PSEUDO), update=True, warm=True, control=True)
     assert log[1][0] == 100
     assert log[2][0] == 60
     assert Training(passes=300).on(60).epochs == 5  # three epochs of a hundred
@@ -88,7 +89,7 @@ def test_the_control_has_as_many_passes_on_own_data():
     other, _ = watched(epochs=3)
     other.fit(LOCAL)
     assert all((other.learner.weights()[name] == weights[name]).all() for name in weights)
-    other.fit(FEDERATED, pseudo=PSEUDO, update=True, warm=True)
+    other.fit(FEDERATED, lessons=Lessons(*PSEUDO), update=True, warm=True)
     for name, array in silo.learner.weights().items():  # the control leaves the model alone
         np.testing.assert_array_equal(array, other.learner.weights()[name])
 

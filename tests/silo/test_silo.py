@@ -119,7 +119,7 @@ def test_validation_data_is_the_same_every_time_and_holds_no_pseudo_label():
     Spy.seen = []
     one = silo(learner=Spy(), test=None, pool=X + 1000)
     one.fit(LOCAL, validate=True)
-    one.fit(FEDERATED, pseudo=one.pool_examples(np.array([3]), np.array([0])), validate=True)
+    one.fit(FEDERATED, lessons=one.pool_lessons(np.array([3]), np.array([0])), validate=True)
     first, everything, second, all_and_more = Spy.seen
     assert len(first) == 16
     assert second - first == {tuple(X[3] + 1000)}
@@ -143,7 +143,7 @@ def test_a_network_that_stops_early_looks_at_a_part_of_the_pseudo_labels_too(mon
     monkeypatch.setattr(Network, "fit", spy)
     one.fit(LOCAL)
     index, label = np.arange(15), np.arange(15) % 2
-    one.fit(FEDERATED, pseudo=one.pool_examples(index, label), update=True)
+    one.fit(FEDERATED, lessons=one.pool_lessons(index, label), update=True)
     (kept, held), (more, watched) = seen
     assert (len(kept), len(held), len(more), len(watched)) == (16, 4, 16 + 12, 4 + 3)  # a fifth of each class
     assert kept < more
@@ -173,7 +173,7 @@ def test_the_silo_does_not_trust_the_coordinator():
     one = silo(pool=X)
     for index, label in [([20], [0]), ([-1], [0]), ([0], [2]), ([0], [-1]), ([0, 1], [0])]:
         with pytest.raises(DataError, match="silo 'a': got pseudo-labels"):
-            one.pool_examples(np.array(index), np.array(label))
+            one.pool_lessons(np.array(index), np.array(label))
 
 
 def test_asked_too_early():
@@ -226,7 +226,7 @@ class Weighed(Spy):
 )
 def test_class_weights_by_hand(classes, weights):
     one = silo(learner=Weighed(), test=None, pool=X)
-    one.fit(FEDERATED, pseudo=one.pool_examples(np.arange(20), np.zeros(20, int)), classes=classes)
+    one.fit(FEDERATED, lessons=one.pool_lessons(np.arange(20), np.zeros(20, int)), classes=classes)
     if weights is None:
         assert Weighed.last is None
     else:
@@ -236,6 +236,6 @@ def test_class_weights_by_hand(classes, weights):
 def test_own_proportions_are_those_of_the_silo():
     labels = ["a"] * 15 + ["b"] * 5
     one = silo(data=(X, labels), learner=Weighed(), test=None, pool=X)
-    one.fit(FEDERATED, pseudo=one.pool_examples(np.arange(20), np.ones(20, int)), classes="own")
+    one.fit(FEDERATED, lessons=one.pool_lessons(np.arange(20), np.ones(20, int)), classes="own")
     # 15 a and 25 b are to count 3 : 1, so a weighs 30/15 and b 10/25.
     assert sorted(set(Weighed.last)) == pytest.approx([0.4, 2.0])

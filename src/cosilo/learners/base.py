@@ -105,22 +105,39 @@ def balanced_weights(y: Codes, n_classes: int) -> NDArray[np.float64]:
     return weights_towards(np.ones(n_classes), y)
 
 
-def weights_towards(proportions: NDArray[Any], y: Codes) -> NDArray[np.float64]:
+def balanced_targets(targets: NDArray[Any]) -> NDArray[np.float64]:
+    """Soft targets, instances × classes, with which every class counts the same: columns scaled, mean sum 1.
+
+    >>> balanced_targets(np.array([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]]))
+    array([[0.6, 0. ],
+           [0.3, 1.5],
+           [0.6, 0. ]])
+    """
+    mass = targets.sum(axis=0, dtype=np.float64)
+    there = mass > 0
+    scale = np.divide(len(targets) / max(there.sum(), 1), mass, out=np.zeros(len(mass)), where=there)
+    return np.asarray(targets * scale, dtype=np.float64)
+
+
+def weights_towards(
+    proportions: NDArray[Any], y: Codes, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Sample weights with which the classes of y count in these proportions, scaled to mean 1.
 
-    A class with proportion 0 keeps the share it has in y.
+    A class with proportion 0 keeps the share it has in y. Within a class, instances count as `weight` says.
 
     >>> weights_towards(np.array([2, 1, 0]), np.array([0, 0, 1, 1]))
     array([1.33333333, 1.33333333, 0.66666667, 0.66666667])
     """
     if len(y) == 0:
         return np.empty(0)
-    counts = np.bincount(y, minlength=len(proportions))
+    weight = np.ones(len(y)) if weight is None else weight * (len(y) / max(weight.sum(), 1e-300))
+    counts = np.bincount(y, weight, minlength=len(proportions))
     wanted = np.where(proportions > 0, proportions, 0) * (counts > 0)
     kept = counts * (proportions <= 0)
     wanted = wanted / max(wanted.sum(), 1e-300) * (counts.sum() - kept.sum()) + kept
     per_class = np.divide(wanted, counts, out=np.zeros(len(counts)), where=counts > 0)
-    return np.asarray(per_class[y], dtype=np.float64)
+    return np.asarray(per_class[y] * weight, dtype=np.float64)
 
 
 @contextmanager

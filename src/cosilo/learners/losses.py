@@ -21,3 +21,16 @@ def cross_entropy(outputs: Tensor, codes: Tensor, weight: Tensor | None = None) 
     if weight is not None:
         gradient *= weight.unsqueeze(1)
     return gradient.div_(len(outputs))
+
+
+def soft_cross_entropy(outputs: Tensor, targets: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Of −Σ t·log p / n, with as much of every class as a row of targets has: ((Σ t)·p − t) / n.
+
+    What a row adds up to is what its instance weighs.
+
+    >>> soft_cross_entropy(torch.zeros(1, 2), torch.tensor([[0.5, 1.5]]))
+    tensor([[ 0.5000, -0.5000]])
+    """
+    if weight is not None:
+        targets = targets * weight.unsqueeze(1)
+    return (outputs.softmax(1) * targets.sum(1, keepdim=True)).sub_(targets).div_(len(outputs))

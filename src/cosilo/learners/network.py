@@ -15,6 +15,7 @@ from cosilo.data.instances import Instances, blocks, form, take
 from cosilo.errors import LearnerError
 from cosilo.learners.base import (
     Codes,
+    balanced_targets,
     balanced_weights,
     black_box,
     columns_as_learnt,
@@ -113,21 +114,23 @@ class Network:
     def fit(
         self,
         X: Instances,
-        y: Codes,
+        y: Codes | NDArray[np.floating[Any]],
         *,
         n_classes: int,
         seed: int,
         update: bool = False,
         warm: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
-        validation: tuple[Instances, Codes] | None = None,
+        validation: tuple[Instances, Codes | NDArray[np.floating[Any]]] | None = None,
         training: Training | None = None,
     ) -> None:
         """Train from the template's weights, or with `warm` from the ones learnt before.
 
-        `training` stands in for the network's own. With validation data, of several choices the one with
-        the smallest loss on it is taken.
+        `y` are codes, or soft targets: for each instance how much of every class it is. `training` stands in
+        for the network's own. With validation data, of several choices the one with the smallest loss on it
+        is taken.
         """
+        soft = y.ndim == 2
         choices = [training] if training is not None else self._choices(update)
         if warm:
             self.fitted()
@@ -145,7 +148,13 @@ class Network:
             elif len(choices) > 1:
                 network.module_ = copy.deepcopy(self.module_)
             network.train(
-                X, y, seed=seed, training=choice, sample_weight=sample_weight, validation=validation
+                X,
+                balanced_targets(y) if soft and choice.balanced else y,
+                seed=seed,
+                training=choice,
+                loss=losses.soft_cross_entropy if soft else losses.cross_entropy,
+                sample_weight=sample_weight,
+                validation=validation,
             )
             loss = math.inf if validation is None or len(choices) == 1 else network.loss(*validation)
             found.append((loss, network))
@@ -167,7 +176,7 @@ class Network:
         after_step: AfterStep | None = None,
         peers: "Sequence[tuple[Network, Loss]]" = (),
         sample_weight: NDArray[np.float64] | None = None,
-        validation: tuple[Instances, Codes] | None = None,
+        validation: tuple[Instances, Codes | NDArray[np.floating[Any]]] | None = None,
         state: OptimiserState | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Continue from the present weights; returns the optimiser's state, to pass as `state` next time.
@@ -246,10 +255,11 @@ class Network:
         """The outputs as they are, shape (n, n_classes)."""
         return np.asarray(self._outputs(X), dtype=np.float32)
 
-    def loss(self, X: Instances, y: Codes) -> float:
-        """The mean cross-entropy on examples."""
-        outputs, codes = self._outputs(X).double(), torch.from_numpy(np.asarray(y, dtype=np.int64))
-        return float(cross_entropy(outputs, codes))
+    def loss(self, X: Instances, y: Codes | NDArray[np.floating[Any]]) -> float:
+        """The mean cross-entropy on examples, whose classes are codes or soft targets."""
+        kind = np.float64 if y.dtype.kind == "f" else np.int64
+        outputs, right = self._outputs(X).double(), torch.from_numpy(np.asarray(y, dtype=kind))
+        return float(cross_entropy(outputs, right))
 
     def fitted(self) -> nn.Module:
         """The module with its trained weights."""

@@ -229,7 +229,7 @@ class CoFED(Method):
         warm = prefers if self.update_from == "auto" else self.update_from == "local"
         silo.fit(
             after,
-            pseudo=silo.pool_examples(index, label),
+            lessons=silo.pool_lessons(index, label),
             update=True,
             warm=warm,
             classes=self.class_weights,

@@ -177,7 +177,8 @@ class PrivateData:
 
     def validation(self) -> tuple[Examples, Examples]:
         """Validation data and the rest of the training data: the same parts every time."""
-        held, kept = self.parted(self.train)
+        places, others = self.held_out(self.train[1])
+        held, kept = _part(self.train, places), _part(self.train, others)
         if len(held[1]) == 0:
             raise DataError(
                 f"{self._where}: {len(self.train[1])} training instances are too few to hold out "
@@ -185,10 +186,9 @@ class PrivateData:
             )
         return held, kept
 
-    def parted(self, examples: Examples) -> tuple[Examples, Examples]:
-        """A part of some examples that is held out of training as validation data is, and the rest."""
-        held, kept = hold_out(examples[1], self.validation_fraction, seed=0)
-        return _part(examples, held), _part(examples, kept)
+    def held_out(self, y: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of some instances are held out of training, as large a part as validation data; the rest."""
+        return hold_out(y, self.validation_fraction, seed=0)
 
 
 def joined(one: Examples, other: Examples) -> Examples:

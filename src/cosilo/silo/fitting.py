@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.learners.base import Codes, Learner, balanced_weights, weights_towards
-from cosilo.silo.data import Examples, joined
+from cosilo.data.instances import Instances
+from cosilo.learners.base import Learner, weights_towards
+from cosilo.silo.data import Examples
 from cosilo.silo.holdings import Holdings
+from cosilo.silo.lessons import Lessons
 
 if TYPE_CHECKING:
     from cosilo.learners.training import Training
@@ -31,65 +33,74 @@ class Fit:
         Whether it goes on from what was learnt before.
     classes
         How much each class counts.
+    own_weight
+        What one of the silo's own instances counts for beside one that others labelled.
     """
 
     update: bool = False
     warm: bool = False
     classes: ClassWeights = None
+    own_weight: float = 1.0
 
     def __call__(
         self,
         silo: Holdings,
         learner: Learner,
-        examples: Examples,
-        validation: Examples | None = None,
+        own: Examples,
+        lessons: Lessons | None = None,
+        validation: tuple[Instances, NDArray[Any]] | None = None,
         training: "Training | None" = None,
     ) -> None:
-        """Train a learner of the silo's on examples; `training` is for networks, instead of their own."""
+        """Train a learner of the silo's; `training` is for networks, instead of their own."""
+        learnt = Lessons(*own) if lessons is None else lessons.after(own, self.own_weight)
         box: Any = learner
         box.fit(
-            *examples,
+            learnt.X,
+            learnt.y,
             n_classes=len(silo.task),
             seed=silo.seed,
             update=self.update,
             warm=self.warm,
-            sample_weight=self._sample_weight(silo, learner, examples[1]),
+            sample_weight=self._sample_weight(silo, learner, learnt),
             validation=validation,
             **({} if training is None else {"training": training}),
         )
 
-    def _sample_weight(self, silo: Holdings, learner: Learner, y: Codes) -> NDArray[np.float64] | None:
+    def _sample_weight(self, silo: Holdings, learner: Learner, learnt: Lessons) -> NDArray[np.float64] | None:
+        if learnt.y.ndim == 2 or not (learner.can_weigh or self.classes in ("equal", "own")):
+            return None  # soft targets have weights in them
         classes = self.classes
-        if classes == "auto":
-            classes = "own" if learner.can_weigh and not learner.weighs_by_itself else "auto"
+        if classes == "auto" and not learner.weighs_by_itself:
+            classes = "own"
+        elif classes == "auto" and learnt.weight is not None:
+            classes = "equal"  # what it would do by itself, and beside that the weights
         if classes == "equal":
-            return balanced_weights(y, len(silo.task))
+            return weights_towards(np.ones(len(silo.task)), learnt.y, learnt.weight)
         if classes == "own":
-            return weights_towards(np.bincount(silo.data.train[1], minlength=len(silo.task)), y)
+            own = np.bincount(silo.data.train[1], minlength=len(silo.task))
+            return weights_towards(own, learnt.y, learnt.weight)
         # A learner that weighs by itself is told not to.
-        return np.ones(len(y)) if classes == "none" and learner.can_weigh else None
+        return np.ones(len(learnt)) if classes == "none" and learnt.weight is None else learnt.weight
 
 
 def fit_with_trial(
-    silo: Holdings, fit: Fit, pseudo: Examples | None, training: "Training | None" = None
+    silo: Holdings, fit: Fit, lessons: Lessons | None, training: "Training | None" = None
 ) -> None:
     """Make every choice with a part of the data held out, then train on all of it as was chosen.
 
     The trial never sees the silo's validation part, in any training of the run: an update goes on from the
     trial before it, not from a model that knows all. A learner that stops early has as large a part of
-    `pseudo` held out too: its own data alone cannot tell what these teach about the rest of the world.
+    the lessons held out too: its own data alone cannot tell what these teach about the rest of the world.
     """
     trial = silo.trial if fit.warm and silo.trial is not None else deepcopy(silo.learner)
     held, rest = silo.data.validation()
-    everything = silo.data.train
-    if pseudo is not None:
-        everything = joined(everything, pseudo)
-        if silo.learner.wants_validation:
-            held_pseudo, pseudo = silo.data.parted(pseudo)
-            held = joined(held, held_pseudo)
-        rest = joined(rest, pseudo)
-    fit(silo, trial, rest, held, training)
-    fit(silo, silo.learner, everything, training=getattr(trial, "trained_as_", None))
+    validation, some = held, lessons
+    if lessons is not None and silo.learner.wants_validation:
+        places, others = silo.data.held_out(lessons.likeliest)
+        also, some = lessons.take(places).after(held), lessons.take(others)
+        validation = also.X, also.y
+    fit(silo, trial, rest, some, validation, training)
+    fit(silo, silo.learner, silo.data.train, lessons, training=getattr(trial, "trained_as_", None))
     silo.trial = trial
 
 

@@ -15,7 +15,8 @@ from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Codes, Learner
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.task import Task
-from cosilo.silo.data import Examples, PrivateData, Test
+from cosilo.silo.data import PrivateData, Test
+from cosilo.silo.lessons import Lessons
 from cosilo.silo.target import Target, wanted_classes
 
 
@@ -88,7 +89,12 @@ class Holdings(Participant, ABC):
         self.pool_labels = labels if checked else as_pool_labels(labels, instances, f"{self._where}, pool")
         self.pool_fingerprint = known_fingerprint or fingerprint(instances, self.pool_labels)
 
-    def pool_examples(self, index: NDArray[np.integer[Any]], label: NDArray[np.integer[Any]]) -> Examples:
+    def pool_lessons(
+        self,
+        index: NDArray[np.integer[Any]],
+        label: NDArray[Any],
+        weight: NDArray[np.float64] | None = None,
+    ) -> Lessons:
         """Pool instances with the labels elected for them, checked: the coordinator may be wrong."""
         pool = self.need_pool()
         good = index.ndim == 1 and index.shape == label.shape
@@ -96,7 +102,7 @@ class Holdings(Participant, ABC):
             raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
         if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
             raise DataError(f"{self._where}: got pseudo-labels outside its task")
-        return take(pool, index), label.astype(np.int64)
+        return Lessons(take(pool, index), label.astype(np.int64), weight)
 
     def labelled_pool(self) -> tuple[Instances, NDArray[np.str_]]:
         """The public instances and their classes."""

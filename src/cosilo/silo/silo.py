@@ -18,10 +18,11 @@ from cosilo.protocol.message import Message
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import Step
 from cosilo.silo import predicting
-from cosilo.silo.data import Examples, joined
+from cosilo.silo.data import Examples
 from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_with_trial
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.labeller import Labeller
+from cosilo.silo.lessons import Lessons
 from cosilo.silo.network import NetworkView
 from cosilo.silo.target_labels import TargetLabels
 
@@ -108,7 +109,8 @@ class Silo(Holdings):
         self,
         stage: Stage,
         *,
-        pseudo: Examples | None = None,
+        lessons: Lessons | None = None,
+        own_weight: float = 1.0,
         update: bool = False,
         warm: bool = False,
         classes: ClassWeights = None,
@@ -117,7 +119,9 @@ class Silo(Holdings):
         epochs: int | None = None,
         control: bool = False,
     ) -> None:
-        """Train the learner on the training data, and `pseudo` if given; then take the score of `stage`.
+        """Train the learner on the training data, and `lessons` if given; then take the score of `stage`.
+
+        One of the silo's own instances counts for `own_weight` beside one of the lessons.
 
         `classes` says how much each class counts: all the same, as in the silo's own data, as they come, or
         (auto) as a learner that weighs them by itself does, else as in the silo's own data if it can. Without
@@ -130,25 +134,24 @@ class Silo(Holdings):
         asks for such a trial in any case (`validation_accuracy`). With `on_test` the choice is made on the
         test data, which no honest result does.
 
-        `control` also scores what as much training without `pseudo` would have led to.
+        `control` also scores what as much training without the lessons would have led to.
         """
         self.changed = True
         self.network.narrow()
         learner: Any = self.learner
         before = deepcopy(learner) if control and warm and self.data.test is not None else None
-        fit, training = Fit(update, warm, classes), None
+        fit, training = Fit(update, warm, classes, own_weight), None
         if epochs is not None:
             training = learner.training.but(epochs=epochs)
         choosing = learner.wants_validation if training is None else training.patience is not None
         if not on_test and (validate or choosing):
-            fit_with_trial(self, fit, pseudo, training)
+            fit_with_trial(self, fit, lessons, training)
         else:
-            everything = self.data.train if pseudo is None else joined(self.data.train, pseudo)
-            fit(self, learner, everything, self.data.test if on_test else None, training)
+            fit(self, learner, self.data.train, lessons, self.data.test if on_test else None, training)
         self.trained = True
         self.take_score(stage)
         if before is not None and self.data.test is not None:
-            instances = self.size + (0 if pseudo is None else len(pseudo[1]))
+            instances = self.size + (0 if lessons is None else len(lessons))
             with self._off_the_clock():
                 fit_control(self, fit, before, getattr(learner, "trained_as_", None), instances)
                 X, y = self.data.test
