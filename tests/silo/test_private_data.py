@@ -7,7 +7,8 @@ import cosilo
 
 ROOT = Path(cosilo.__file__).parent
 TOUCHED = re.compile(
-    r"\.data\.(train|test|own|all|target|validation|held_out|part|need_target|split|has_test)\b(?!\.py| import)"
+    r"\.data\.(train|test|own|all|target|validation|held_out|part|need_target|split|has_test)\b"
+    r"(?!\.py| import)"
     r"|\bPrivateData\b|\bself\.(own|train|test|all)\b"
 )
 

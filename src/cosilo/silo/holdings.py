@@ -95,8 +95,18 @@ class Holdings(Participant, ABC):
         label: NDArray[Any],
         weight: NDArray[np.float64] | None = None,
     ) -> Lessons:
-        """Pool instances with the labels elected for them, checked: the coordinator may be wrong."""
+        """Pool instances with the labels elected for them, checked: the coordinator may be wrong.
+
+        Labels are codes, or soft targets: instances × classes.
+        """
         pool = self.need_pool()
+        if label.ndim == 2:
+            if label.shape != (len(index), len(self.task)) or not (label >= 0).all():
+                raise DataError(
+                    f"{self._where}: got soft targets of shape {label.shape}; wants one for each of "
+                    f"{len(index)} instances and {len(self.task)} classes, none below 0"
+                )
+            return Lessons(take(pool, index), label, weight)
         good = index.ndim == 1 and index.shape == label.shape
         if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
             raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")

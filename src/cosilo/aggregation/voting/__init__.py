@@ -35,7 +35,7 @@ from cosilo.aggregation.voting.agreement import agreement
 from cosilo.aggregation.voting.ballots import Votes, vote_dtype
 from cosilo.aggregation.voting.credibility import agreement_with_others, credible_weights, kappa
 from cosilo.aggregation.voting.election import Elected, elect
-from cosilo.aggregation.voting.shares import Winners, shares_for_task, vote_shares, winners
+from cosilo.aggregation.voting.shares import Winners, share_bytes, vote_shares, winners
 
 __all__ = [
     "Elected",
@@ -46,7 +46,7 @@ __all__ = [
     "credible_weights",
     "elect",
     "kappa",
-    "shares_for_task",
+    "share_bytes",
     "vote_dtype",
     "vote_shares",
     "winners",

@@ -98,30 +98,27 @@ def winners(
     return Winners(label, share)
 
 
-def shares_for_task(
+def share_bytes(
     votes: Sequence[Votes],
     tasks: Sequence[Sequence[int]],
     n_classes: int,
-    task: Sequence[int],
     weights: Sequence[float] | None = None,
     least_holders: int = 3,
 ) -> NDArray[np.uint8]:
-    """What a silo is told of every instance: the share of each of its classes, one byte each, 255 for all.
+    """What silos may be told of every instance: the share of each class, one byte each, 255 for all.
 
     A class with fewer holders than `least_holders` is 0 throughout: its shares would show somebody's vote.
 
     >>> votes = [np.array([0, 1]), np.array([0, 0]), np.array([1, 0])]
-    >>> shares_for_task(votes, [[0, 1]] * 3, 2, [0, 1]).tolist()
+    >>> share_bytes(votes, [[0, 1]] * 3, 2).tolist()
     [[170, 85], [170, 85]]
-    >>> shares_for_task(votes, [[0, 1], [0, 1], [0]], 2, [0, 1]).tolist()
+    >>> share_bytes(votes, [[0, 1], [0, 1], [0]], 2).tolist()
     [[170, 0], [170, 0]]
     """
-    own = class_codes(task, n_classes, "task")
     holders = np.zeros(n_classes, np.int64)
     for i, theirs in enumerate(tasks):
         holders[class_codes(theirs, n_classes, f"tasks[{i}]")] += 1
-    told = np.empty((len(votes[0]) if votes else 0, len(own)), np.uint8)
+    told = np.empty((len(votes[0]) if votes else 0, n_classes), np.uint8)
     for start, found in vote_shares(votes, tasks, n_classes, weights):
-        mine = found[:, own] * (holders[own] >= least_holders)
-        told[start : start + len(found)] = np.rint(255 * mine)
+        told[start : start + len(found)] = np.rint(255 * found * (holders >= least_holders))
     return told

@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from cosilo.aggregation.voting import Elected, agreement, elect, vote_dtype
+from cosilo.aggregation.voting import agreement
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.methods.base import Method
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, weights_by_agreement
 from cosilo.methods.effort import Effort, epochs_of
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Message, Shared
@@ -40,8 +41,11 @@ from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
 from cosilo.protocol.task import Task
 from cosilo.runs.journal import Replies
+from cosilo.silo.lessons import Lessons
 from cosilo.silo.silo import Silo
 from cosilo.text import listing
+
+Weight = Annotated[float, Field(ge=0)]
 
 
 class Vote(BaseModel):
@@ -58,6 +62,8 @@ class Vote(BaseModel):
     own_votes: dict[str, float] = {}
     #: The share of the pool on which a silo abstained.
     abstained: dict[str, float]
+    #: How far each voter goes with the others, beyond chance: Cohen's κ against what leads among them.
+    kappa: dict[str, float] = {}
     #: Of two voters, on the pool; None where they have no class in common.
     agreement: list[list[float | None]]
 
@@ -77,8 +83,15 @@ class CoFED(Method):
         An instance enters class c if more than this share of the silos that have c says so (eq. 18).
     margin : float in [0, 1), default 0.0
         A silo abstains unless its most likely class leads the second by more than this probability.
-    weights : {"equal", "size", "accuracy"} or dict of float, default "equal"
-        What a vote weighs (§ 4.6): the same, by training size, by validation accuracy, or given by silo.
+    rule : {"paper", "winner", "shares"}, default "paper"
+        What is elected. paper: an instance enters every class that more than α of its silos gave it. winner:
+        it goes to the class with the largest share over all classes, and counts as much as that share.
+        shares: networks learn the shares of their own classes as soft targets; others as by winner.
+    weights : {"equal", "size", "accuracy", "agreement"} or dict of float, default "equal"
+        What a vote weighs (§ 4.6): the same, by training size, by validation accuracy, by how far a silo's
+        votes go with those of the others, or given by silo.
+    own_weight : float, default 1.0
+        What one of a silo's own instances counts for beside one that others labelled.
     update_from : {"auto", "local", "scratch"}, default "auto"
         Update training goes on from the local model, or starts from scratch; auto: as the learner prefers.
     class_weights : {"auto", "equal", "own", "none"}, default "auto"
@@ -106,7 +119,9 @@ class CoFED(Method):
 
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.3
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    weights: Literal["equal", "size", "accuracy"] | dict[str, Annotated[float, Field(ge=0)]] = "equal"
+    rule: Literal["paper", "winner", "shares"] = "paper"
+    weights: Literal["equal", "size", "accuracy", "agreement"] | dict[str, Weight] = "equal"
+    own_weight: Annotated[float, Field(gt=0)] = 1.0
     update_from: Literal["auto", "local", "scratch"] = "auto"
     class_weights: Literal["auto", "equal", "own", "none"] = "auto"
     selection: Literal["validation", "test"] = "validation"
@@ -126,36 +141,50 @@ class CoFED(Method):
         for number in silos.rounds(0, self.rounds):
             stage = FEDERATED if number == self.rounds else Stage.after_round(number)
             votes = silos.ask("label", to=list(trained))  # 2. pseudolabelling
-            silos.found(Votes).voting.append(self._round(silos, votes, learners, weights, stage))
+            ballots = Ballots.of(votes, silos.tasks, silos.vocabulary, weights)
+            outcome, vote = self._elect(silos, ballots, weights, stage)  # 3. aggregation
+            self._update(silos, learners, outcome, stage)  # 4. update training
+            self._note(silos, learners, votes, outcome, vote)
             if silos.last_round and stage != FEDERATED:  # there is no time for more
                 silos.evaluate(FEDERATED, to=silos.ask("finish", to=learners))
 
-    def _round(
-        self, silos: Silos, votes: Replies, learners: list[str], weights: dict[str, float], stage: Stage
-    ) -> Vote:
-        elected, vote = self._elect(silos, votes, weights, stage)  # 3. aggregation
-        vocabulary = silos.vocabulary
+    def _elect(
+        self, silos: Silos, ballots: Ballots, weights: dict[str, float], stage: Stage
+    ) -> tuple[Outcome, Vote]:
+        kappas = ballots.kappas()
+        weighed = [weights[name] for name in ballots.names]
+        if self.weights == "agreement":
+            weighed = weights_by_agreement(kappas)
+        outcome: Outcome = (
+            ByThreshold(ballots, self.alpha, weighed) if self.rule == "paper" else ByShares(ballots, weighed)
+        )
+        by_silo = dict(zip(ballots.names, ballots.votes, strict=True))
+        return outcome, Vote(
+            stage=str(stage),
+            voters=ballots.names,
+            weights=weighed,
+            kappa=dict(zip(ballots.names, np.round(kappas, 6).tolist(), strict=True)),
+            elected=dict(zip(silos.vocabulary.classes, outcome.per_class().tolist(), strict=True)),
+            abstained={name: float(np.mean(votes == -1)) for name, votes in by_silo.items()},
+            agreement=_without_nan(agreement(ballots.votes, ballots.tasks, ballots.n_classes)),
+        )
 
-        def share_of(name: str) -> tuple[NDArray[Any], NDArray[Any]]:  # R_i (eq. 19), in the silo's own codes
-            codes = silos.tasks[name].codes_in(vocabulary)
-            index, label = elected.for_task(codes)
-            own = np.zeros(len(vocabulary), np.int32)
-            own[codes] = np.arange(len(codes))
-            return index, own[label]
-
+    def _update(self, silos: Silos, learners: list[str], outcome: Outcome, stage: Stage) -> None:
         def message(name: str) -> Message:
-            index, label = share_of(name)
-            return {"index": index, "label": label, "stage": str(stage)}
+            return {**outcome.message(silos.tasks[name].codes_in(silos.vocabulary)), "stage": str(stage)}
 
-        updated = silos.ask("update", each=message, to=learners)  # 4. update training
-        silos.evaluate(stage, to=updated)
-        for name in updated:
-            index, label = share_of(name)
+        step = "update" if self.rule == "paper" else "learn"
+        silos.evaluate(stage, to=silos.ask(step, each=message, to=learners))
+
+    def _note(self, silos: Silos, learners: list[str], votes: Replies, outcome: Outcome, vote: Vote) -> None:
+        """What the report shows of a round."""
+        for name in learners:
+            index, label = outcome.labels(silos.tasks[name].codes_in(silos.vocabulary))
             vote.received[name] = len(index)
             if name in votes and len(index):
                 said = votes[name].array("votes")[index]
                 vote.own_votes[name] = round(float(np.mean(said == label)), 6)
-        return vote
+        silos.found(Votes).voting.append(vote)
 
     def _weights(self, silos: Silos, trained: Replies) -> dict[str, float]:
         if self.weights == "size":
@@ -166,25 +195,6 @@ class CoFED(Method):
         if isinstance(self.weights, dict):
             return dict(self.weights)
         return dict.fromkeys(silos.names, 1.0)
-
-    def _elect(
-        self, silos: Silos, votes: Replies, weights: dict[str, float], stage: Stage
-    ) -> tuple[Elected, Vote]:
-        names = [name for name in votes if name in weights]
-        vocabulary = silos.vocabulary
-        tasks = [silos.tasks[name].codes_in(vocabulary) for name in names]
-        ballots = [
-            _translate(votes[name].array("votes"), codes) for name, codes in zip(names, tasks, strict=True)
-        ]
-        elected = elect(ballots, tasks, len(vocabulary), self.alpha, [weights[name] for name in names])
-        return elected, Vote(
-            stage=str(stage),
-            voters=names,
-            weights=[weights[name] for name in names],
-            elected=dict(zip(vocabulary.classes, elected.per_class().tolist(), strict=True)),
-            abstained={name: float(np.mean(b == -1)) for name, b in zip(names, ballots, strict=True)},
-            agreement=_without_nan(agreement(ballots, tasks, len(vocabulary))),
-        )
 
     def effort(self, participants: Sequence[Participant]) -> Effort:
         """Update training is of all data again, and what was elected; no model leaves a silo."""
@@ -221,17 +231,33 @@ class CoFED(Method):
     @step()
     def update(self, silo: Silo, index: NDArray[Any], label: NDArray[Any], stage: str) -> None:
         """Train on D_i ∪ R_i."""
-        after = Stage.parse(stage)
-        if len(index) == 0:
-            silo.keep_score(after)
+        self._teach(silo, silo.pool_lessons(index, label), Stage.parse(stage))
+
+    @step()
+    def learn(self, silo: Silo, shares: NDArray[Any], won: NDArray[Any], stage: str) -> None:
+        """Train on D_i and what the votes say of the pool: soft targets, or the winners by their shares."""
+        part = shares / 255
+        if self.rule == "shares" and silo.learner.has_weights:
+            total = part.sum(axis=1)
+            index = np.flatnonzero(total > 0)
+            lessons = silo.pool_lessons(index, part[index] / total[index, None])
+        else:
+            index = np.flatnonzero(won >= 0)
+            weight = np.maximum(part[index, won[index]], 1 / 255)  # of a class that only a few have it is 0
+            lessons = silo.pool_lessons(index, won[index], weight if silo.learner.can_weigh else None)
+        self._teach(silo, lessons, Stage.parse(stage))
+
+    def _teach(self, silo: Silo, lessons: Lessons, stage: Stage) -> None:
+        if len(lessons) == 0:
+            silo.keep_score(stage)
             return
         prefers = silo.learner.warm_starts_by_default
-        warm = prefers if self.update_from == "auto" else self.update_from == "local"
         silo.fit(
-            after,
-            lessons=silo.pool_lessons(index, label),
+            stage,
+            lessons=lessons,
+            own_weight=self.own_weight,
             update=True,
-            warm=warm,
+            warm=prefers if self.update_from == "auto" else self.update_from == "local",
             classes=self.class_weights,
             validate=self.weights == "accuracy",
             on_test=self.selection == "test",
@@ -274,13 +300,6 @@ class CoFED(Method):
         if isinstance(self.weights, dict) and set(self.weights) != set(tasks):
             odd = sorted(set(self.weights) ^ set(tasks))
             raise ConfigError(f"weights are given for other silos than there are (see {odd[0]!r})")
-
-
-def _translate(votes: NDArray[Any], codes: list[int]) -> NDArray[np.signedinteger[Any]]:
-    """Votes in a silo's own codes as votes in the vocabulary's; −1 stays −1."""
-    table = np.array([*codes, -1], vote_dtype(max(codes) + 1))  # index −1 is the last place
-    translated: NDArray[np.signedinteger[Any]] = table[votes]
-    return translated
 
 
 def _without_nan(matrix: NDArray[np.float64]) -> list[list[float | None]]:

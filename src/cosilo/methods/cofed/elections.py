@@ -1,0 +1,130 @@
+"""What becomes of the votes: by the paper's threshold, or by shares over all classes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.aggregation.voting import (
+    Votes,
+    agreement_with_others,
+    credible_weights,
+    elect,
+    share_bytes,
+    vote_dtype,
+    winners,
+)
+from cosilo.protocol.message import Message
+from cosilo.protocol.task import Task
+from cosilo.runs.journal import Replies
+
+#: Pool positions, and the class of each in the silo's own codes.
+Labels = tuple[NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """What every silo voted, in the codes of the vocabulary."""
+
+    names: list[str]
+    votes: list[Votes]
+    tasks: list[list[int]]
+    n_classes: int
+
+    @classmethod
+    def of(
+        cls, replies: Replies, tasks: Mapping[str, Task], vocabulary: Task, among: Collection[str]
+    ) -> "Ballots":
+        """Those of some of the silos that voted."""
+        names = [name for name in replies if name in among]
+        codes = [tasks[name].codes_in(vocabulary) for name in names]
+        votes = [
+            _translate(replies[name].array("votes"), own) for name, own in zip(names, codes, strict=True)
+        ]
+        return cls(names, votes, codes, len(vocabulary))
+
+    def kappas(self) -> NDArray[np.float64]:
+        """How far each silo goes with the others, beyond chance."""
+        return agreement_with_others(self.votes, self.tasks, self.n_classes)
+
+
+class Outcome(Protocol):
+    """What an election came to."""
+
+    def message(self, task: list[int]) -> Message:
+        """What a silo with these classes is told."""
+
+    def labels(self, task: list[int]) -> Labels:
+        """The labels that it gets that way."""
+
+    def per_class(self) -> NDArray[np.int64]:
+        """How many instances each class of the vocabulary has."""
+
+
+class ByThreshold:
+    """Eqs. 18 and 19: an instance enters every class that more than the share α of its silos gave it."""
+
+    def __init__(self, ballots: Ballots, alpha: float, weights: Sequence[float]) -> None:
+        self._elected = elect(ballots.votes, ballots.tasks, ballots.n_classes, alpha, weights)
+
+    def message(self, task: list[int]) -> Message:
+        """R_i, in the silo's own codes."""
+        index, label = self.labels(task)
+        return {"index": index, "label": label}
+
+    def labels(self, task: list[int]) -> Labels:
+        """R_i."""
+        index, label = self._elected.for_task(task)
+        return index, _own_codes(task, self._elected.n_classes)[label]
+
+    def per_class(self) -> NDArray[np.int64]:
+        """|P_c|."""
+        return self._elected.per_class()
+
+
+class ByShares:
+    """An instance goes to the class that leads over all classes; silos are told the shares of their own."""
+
+    def __init__(self, ballots: Ballots, weights: Sequence[float]) -> None:
+        self._n_classes = ballots.n_classes
+        self._won = winners(ballots.votes, ballots.tasks, ballots.n_classes, weights)
+        self._shares = share_bytes(ballots.votes, ballots.tasks, ballots.n_classes, weights)
+
+    def message(self, task: list[int]) -> Message:
+        """The shares of the silo's classes, a byte each, and which of its classes won, or −1."""
+        index, label = self.labels(task)
+        won = np.full(len(self._shares), -1, vote_dtype(len(task)))
+        won[index] = label
+        return {"shares": np.ascontiguousarray(self._shares[:, task]), "won": won}
+
+    def labels(self, task: list[int]) -> Labels:
+        """Where one of its classes leads over all, that class."""
+        index, label, _ = self._won.for_task(task)
+        return index, _own_codes(task, self._n_classes)[label]
+
+    def per_class(self) -> NDArray[np.int64]:
+        """How many instances each class has won."""
+        label = self._won.label
+        return np.bincount(label[label >= 0], minlength=self._n_classes).astype(np.int64, copy=False)
+
+
+def weights_by_agreement(kappas: NDArray[np.float64]) -> list[float]:
+    """w²: what a vote weighs by how far its silo goes with the others."""
+    weights: list[float] = (credible_weights(kappas) ** 2).tolist()
+    return weights
+
+
+def _own_codes(task: list[int], n_classes: int) -> NDArray[np.int32]:
+    """By code of the vocabulary, the code in the task."""
+    own = np.zeros(n_classes, np.int32)
+    own[task] = np.arange(len(task))
+    return own
+
+
+def _translate(votes: NDArray[Any], codes: list[int]) -> NDArray[np.signedinteger[Any]]:
+    """Votes in a silo's own codes as votes in the vocabulary's; −1 stays −1."""
+    table = np.array([*codes, -1], vote_dtype(max(codes) + 1))  # index −1 is the last place
+    translated: NDArray[np.signedinteger[Any]] = table[votes]
+    return translated

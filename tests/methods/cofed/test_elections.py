@@ -1,0 +1,118 @@
+"""What silos are told, by the paper's rule and by shares; and what they make of it."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from torch import nn
+
+from cosilo import CoFED, Federation, Silo
+from cosilo.errors import DataError
+from cosilo.learners import Network, Training
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, weights_by_agreement
+
+# Three silos with classes 0 and 1, one with 1 and 2; four instances.
+BALLOTS = Ballots(
+    names=["a", "b", "c", "d"],
+    votes=[np.array(v, np.int8) for v in ([0, 1, 0, 1], [0, 1, 1, -1], [0, 0, 1, 1], [1, 1, 2, 2])],
+    tasks=[[0, 1], [0, 1], [0, 1], [1, 2]],
+    n_classes=3,
+)
+
+
+def test_by_threshold_a_silo_gets_what_more_than_alpha_gave_it():
+    outcome = ByThreshold(BALLOTS, 0.5, [1.0] * 4)
+    # 0: x0 3/3, x1 1/3, x2 1/3; 1: x0 1/4, x1 3/4, x2 2/4, x3 2/4; 2: x2 1/1, x3 1/1
+    assert outcome.per_class().tolist() == [1, 1, 2]
+    index, label = outcome.labels([1, 2])
+    assert (index.tolist(), label.tolist()) == ([1, 2, 3], [0, 1, 1])  # in the silo's own codes
+    assert set(outcome.message([0, 1])) == {"index", "label"}
+
+
+def test_by_shares_the_class_that_leads_over_all_wins():
+    outcome = ByShares(BALLOTS, [1.0] * 4)
+    assert outcome.per_class().tolist() == [1, 1, 2]
+    message = outcome.message([0, 1])
+    assert message["won"].tolist() == [0, 1, -1, -1]  # where class 2 leads, a silo without it learns nothing
+    assert message["shares"].tolist() == [[255, 64], [85, 191], [85, 128], [0, 128]]
+    # Class 2 has one holder, whose votes its shares would show.
+    assert outcome.message([1, 2])["shares"][:, 1].tolist() == [0, 0, 0, 0]
+    assert outcome.message([1, 2])["won"].tolist() == [-1, 0, 1, 1]
+
+
+def test_weights_by_agreement_are_squares():
+    assert weights_by_agreement(np.array([0.8, 0.4, -0.1])) == [1.0, 0.25, 0.0]
+
+
+MEANS = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])
+
+
+def points(classes, n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(classes, n)
+    return (MEANS[y] + rng.normal(size=(n, 2))).astype(np.float32), y
+
+
+def network():
+    return Network(lambda shape, k: nn.Linear(shape[0], k), Training(lr=0.05, epochs=15, batch=10))
+
+
+def federation(method, learners, n=24):
+    tasks = [[0, 1], [0, 1, 2], [1, 2], [0, 1, 2]]
+    silos = [
+        Silo(
+            f"s{i}",
+            *points(task, n, i),
+            learner,
+            test=points(task, 300, 50 + i),
+            shares=["labels", "metrics"],
+        )
+        for i, (task, learner) in enumerate(zip(tasks, learners, strict=True))
+    ]
+    return Federation(silos, points([0, 1, 2], 400, 99)[0], method)
+
+
+@pytest.mark.parametrize("rule", ["paper", "winner", "shares"])
+@pytest.mark.parametrize("weights", ["equal", "agreement"])
+def test_every_rule_teaches_every_kind_of_learner(rule, weights, tmp_path):
+    learners = [network(), LogisticRegression(), KNeighborsClassifier(), network()]
+    run = federation(CoFED(rule=rule, weights=weights), learners).run(tmp_path / "run")
+    assert not run.result["failures"]
+    relative = run.relative_accuracy()
+    assert len(relative) == 4
+    assert min(relative.values()) > 0.9
+    vote = run.result["voting"][0]
+    assert set(vote["kappa"]) == {"s0", "s1", "s2", "s3"}
+    assert min(vote["kappa"].values()) > 0.5
+    if weights == "agreement":
+        assert max(vote["weights"]) == 1
+        assert min(vote["weights"]) < 1
+
+
+def test_networks_get_soft_targets(monkeypatch, tmp_path):
+    seen = {}
+    fit = Network.fit
+
+    def spy(self, X, y, **options):
+        seen.setdefault("network", []).append((y, options["sample_weight"]))
+        fit(self, X, y, **options)
+
+    monkeypatch.setattr(Network, "fit", spy)
+
+    federation(
+        CoFED(rule="shares", own_weight=8, control=False),
+        [network(), LogisticRegression(), LogisticRegression(), network()],
+    ).run(tmp_path / "run")
+    soft, weight = seen["network"][-1]
+    assert soft.ndim == 2
+    assert weight is None
+    np.testing.assert_allclose(soft[:24].sum(axis=1), 8)  # its own instances, whose classes it knows
+    np.testing.assert_allclose(soft[24:].sum(axis=1), 1)
+    assert ((soft[24:] > 0) & (soft[24:] < 1)).any()
+
+
+def test_soft_targets_of_a_wrong_shape_are_refused():
+    X, y = points([0, 1], 20, 0)
+    silo = Silo("a", X, y, network(), pool=X)
+    with pytest.raises(DataError, match=r"soft targets of shape \(2, 3\); wants one for each of 2 instances"):
+        silo.pool_lessons(np.array([0, 1]), np.zeros((2, 3)))
