@@ -121,6 +121,15 @@ def test_a_given_number_has_to_be_reached_only():
     assert judge_claim(claim(["x"], 0.9), {"x": [0.7, 0.72, 0.71]}).verdict == "does not hold"
 
 
+def test_a_claim_may_leave_a_margin():
+    values = {"x": [0.795, 0.796, 0.795], "y": [0.8, 0.8, 0.8]}
+    assert judge_claim(claim(["x"], ["y"]), values).verdict == "does not hold"
+    little = Claim(text="little is lost", more=["x"], than=["y"], by=-0.01)
+    assert judge_claim(little, values).verdict == "holds"
+    much = Claim(text="much is won", more=["y"], than=["x"], by=0.1)
+    assert judge_claim(much, values).verdict == "does not hold"
+
+
 def test_with_one_seed_silos_are_the_pairs():
     values = {"x": [0.8], "y": [0.6]}
     silos = {

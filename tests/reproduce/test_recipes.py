@@ -23,6 +23,13 @@ def test_every_table_and_figure_is_there():
     told = " ".join(f"{one.about.paper} {one.about.what}" for one in reproductions().values())
     cofed = ["Fig. 2", "Fig. 3", "Fig. 5", "Fig. 6", "Figs. 7 and 8", "Fig. 9", "Table 2 and Fig. 10"]
     others = ["FML Table 1", "FML Fig. 5", "FML Fig. 6", "catfish", "DoFed-SPP Table 1", "Tempo Fig. 2"]
+    others += [
+        "CoFED § 4.6",
+        "FML Table 1, CIFAR",
+        "alphabet",
+        "Tempo Table 1, MNIST",
+        "Tempo Table 1, CIFAR-10",
+    ]
     for figure in [*(f"CoFED {figure}" for figure in cofed), "Fig. 11", *others]:
         assert figure in told
 
@@ -67,7 +74,7 @@ def test_every_size_could_be_run(name, size, real_data, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_sizes_take_the_time_they_are_named_for(name):
     minutes = find(name).about.minutes
-    assert minutes["laptop"] <= 10
+    assert minutes.get("laptop", 0) <= 10
     assert minutes.get("night", 0) <= 8 * 60
     assert list(minutes.values()) == sorted(minutes.values())
 

@@ -21,6 +21,7 @@ Measure = Literal[
     "joint",
     "labelling",
     "elected",
+    "bytes",
     "rounds_to",
     "seconds_to",
 ]
@@ -93,6 +94,8 @@ class Claim(_Strict):
     more: list[str]
     #: Paths, or a number that has to be reached.
     than: list[str] | float
+    #: By at least so much; below 0: it may be less by so much.
+    by: float = 0.0
     why: dict[Size, str] = {}
 
 
@@ -182,7 +185,7 @@ class Reproduces(_Strict):
         rivals = [name for name in METHODS if name != own]
         # A set of parameters has a name of its own, such as alpha_03; fedadp_4 is FedAdp.
         rival = not path.method.startswith(own) and path.method.startswith(tuple(rivals))
-        return not rival and path.measure != "local"
+        return not rival and path.measure not in ("local", "control")
 
     @property
     def paths(self) -> list[str]:

@@ -92,6 +92,7 @@ def _of_all(run: RunDirectory, told: Numbers, what: Measure, goal: Goal | None) 
         "taught": lambda one: one.taught,
         "joint": lambda one: one.joint,
         "labelling": lambda one: one.labelling,
+        "bytes": lambda one: one.left,
     }[what]
     return read(told)
 
@@ -105,6 +106,8 @@ def _of_some(run: RunDirectory, what: Measure, silos: list[str]) -> float | None
 
 def _by_silo(run: RunDirectory, what: Measure) -> dict[str, float]:
     """What a measure is the mean of; nothing if it is none."""
+    if what == "bytes":
+        return {name: float(run.bytes_sent(name)) for name in run.about["silos"]}
     relative = run.relative_accuracy()
     labelling = run.result.get("labelling", {}).get(str(FEDERATED), {})
     found: dict[str, dict[str, float]] = {

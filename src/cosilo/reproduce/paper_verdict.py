@@ -99,7 +99,7 @@ def judge_claim(claim: Claim, values: Values, silos: SiloValues | None = None) -
     if len(leads) < len(found):
         return None
     # A given number has to be reached, and others to be surpassed.
-    least = -_EQUAL if isinstance(claim.than, float) else _EQUAL
+    least = claim.by + (-_EQUAL if isinstance(claim.than, float) else _EQUAL)
     highest = min(leads, key=lambda lead: lead.high)
     if highest.high < least:
         return ClaimVerdict("does not hold", highest)

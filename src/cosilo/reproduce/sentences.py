@@ -12,6 +12,7 @@ _UNITS = {
     **dict.fromkeys(("accuracy", "local", "share", "joint", "labelling"), PERCENT),
     **dict.fromkeys(("relative", "control", "taught"), "ratio"),
     "elected": "labels",
+    "bytes": "bytes",
     "rounds_to": "rounds",
     "seconds_to": "simulated seconds",
 }
