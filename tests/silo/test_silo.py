@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -150,6 +153,18 @@ def test_a_network_that_stops_early_looks_at_a_part_of_the_pseudo_labels_too(mon
     assert held < watched
     assert not more & watched
     assert (more | watched) - kept - held == set(map(tuple, X[:15] + 1000))
+
+
+def test_a_silo_that_nobody_has_is_gone_with_its_data():
+    gc.disable()  # which would find it in the end, hundreds of silos later
+    try:
+        one = silo()
+        one.fit(LOCAL)
+        gone = weakref.ref(one.data)
+        del one
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_without_test_data_there_is_no_score():

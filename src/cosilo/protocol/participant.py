@@ -1,6 +1,7 @@
 """What is behind a boundary: a silo, or an institution, which is a silo with members."""
 
 import re
+import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ class Notes(State):
 
     def __init__(self, owner: "Participant", values: Mapping[str, Value] | None = None) -> None:
         super().__init__(values)
-        self._owner = owner
+        self._owner = weakref.proxy(owner)  # no cycle: a silo that nobody has any more frees its data
 
     def __setitem__(self, name: str, value: Value) -> None:
         super().__setitem__(name, value)
@@ -61,7 +62,7 @@ class Scores(Mapping[Stage, Mapping[Measure, Score]]):
     """The scores of a participant's models, by stage; private, and shared only by `evaluate`."""
 
     def __init__(self, owner: "Participant", values: Mapping[Stage, Mapping[Measure, Score]] | None = None):
-        self._owner = owner
+        self._owner = weakref.proxy(owner)  # no cycle: a silo that nobody has any more frees its data
         self._values = {stage: dict(scores) for stage, scores in (values or {}).items()}
 
     def __getitem__(self, stage: Stage) -> Mapping[Measure, Score]:
