@@ -226,3 +226,28 @@ def check_sharing(split: TargetSplit, y: np.ndarray, per_class: int, wanted: int
             assert max(trained[i] + aimed[i] for i in members) <= 1
         if len(members) >= per_class + wanted:
             assert not any(trained[i] and aimed[i] for i in members)
+
+
+@pytest.mark.parametrize("kind", ["subset", "normal"])
+def test_with_overlap_every_silo_draws_from_all_instances(kind):
+    y = labels([60] * 10)
+    numbers = {"per_class": 20, "labelled": 4, "unlabelled": 16, "seed": 3}
+    make = {"subset": lambda **more: subset(y, 10, 5, **numbers, **more)}
+    make["normal"] = lambda **more: normal(y, 10, (2, 4), **numbers, **more)
+    shared = make[kind](overlap=True)
+    check(shared, y, 20, 4, 16)
+    trained = np.concatenate(shared.parts)
+    aimed = np.concatenate([*shared.labelled, *shared.unlabelled])
+    # A point is in a training set of 20 of 60 with a chance of a third, and most classes have two or more.
+    assert np.isin(aimed, trained).mean() > 0.3
+    plain = make[kind]()
+    assert not np.isin(np.concatenate(plain.unlabelled), np.concatenate(plain.parts)).any()
+    assert (make[kind](overlap=True).parts[0] == shared.parts[0]).all()
+    assert shared.tasks == plain.tasks
+
+
+def test_the_shape_of_cifar100_overlaps():
+    y = labels([500] * 20)
+    split = subset(y, 10, 5, 500, 10, 190, overlap=True)
+    assert all(np.isin(part, np.concatenate(split.parts)).all() for part in split.unlabelled)
+    assert all(len(np.unique(part)) == 500 * 4 for part in split.parts)

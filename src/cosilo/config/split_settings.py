@@ -61,6 +61,7 @@ class SubsetSplit(_Split):
     per_class: int = 500
     labelled: int = 10
     unlabelled: int = 190
+    overlap: bool = False
 
 
 class NormalSplit(_Split):
@@ -72,6 +73,7 @@ class NormalSplit(_Split):
     per_class: int = 500
     labelled: int = 10
     unlabelled: int = 190
+    overlap: bool = False
 
 
 SplitSettings = (

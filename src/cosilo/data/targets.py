@@ -3,8 +3,12 @@
 Of each class, the points of targets and those of training sets come from different parts of the data: nobody
 trains on what another silo wants labelled. Only a class with fewer than per_class + labelled + unlabelled
 instances is too small for that. No instance goes to two silos as long as a class has enough of them; where it
-has not, its instances are dealt round and round, so that all are used about equally often. No silo ever gets
-an instance twice.
+has not, its instances are dealt round and round, so that all are used about equally often.
+
+With `overlap` every silo draws from all instances of a class, whatever others drew, as the paper's set-up has
+it: 500 of CIFAR-100's 500 images of a class to train on, and 200 of them as a target elsewhere. Then silos
+share training instances, and a model that labels may have been trained on the very points. Either way no silo
+gets an instance twice.
 """
 
 from collections import Counter
@@ -49,6 +53,7 @@ def subset(
     labelled: int = 10,
     unlabelled: int = 190,
     *,
+    overlap: bool = False,
     seed: int = 0,
 ) -> TargetSplit:
     """Cut the classes at random into clusters; a silo's training and target classes are two of these.
@@ -56,6 +61,7 @@ def subset(
     Classes that are left over go to random clusters. Clusters are dealt so that each is trained on, and
     wanted, by about as many silos. Numbers are instances of each class. With the defaults, CIFAR-10 is enough
     for 25 silos and 5 clusters (3,500 of its 5,000 a class); in CIFAR-100 silos share instances.
+    With `overlap` every silo draws from all instances.
 
     >>> from cosilo.data import load
     >>> split = subset(load("digits").y, silos=4, clusters=4, per_class=30, labelled=5, unlabelled=20)
@@ -81,7 +87,7 @@ def subset(
         away = 1 + turn // clusters % (clusters - 1)
         tasks[silo] = members[turn % clusters]
         targets[silo] = members[(turn + away) % clusters]
-    return _dealt(rng, codes, tasks, targets, per_class, labelled, unlabelled)
+    return _dealt(rng, codes, tasks, targets, per_class, labelled, unlabelled, overlap)
 
 
 def normal(
@@ -92,6 +98,7 @@ def normal(
     labelled: int = 10,
     unlabelled: int = 190,
     *,
+    overlap: bool = False,
     seed: int = 0,
 ) -> TargetSplit:
     """Draw random numbers (`classes`: least, most) of training classes and of target classes for each silo.
@@ -99,7 +106,8 @@ def normal(
     The two may overlap; if they are the same, both are drawn again. As long as a silo wants a class that no
     other one trains on, all are drawn again, up to 100 times (few silos may have no way out). Numbers are
     instances of each class. A class that a silo both trains on and wants, and that has too few instances for
-    both, gives the target its number and the training data the rest.
+    both, gives the target its number and the training data the rest. With `overlap` every silo draws from all
+    instances.
 
     >>> from cosilo.data import load
     >>> split = normal(load("digits").y, silos=4, classes=(2, 4), per_class=30, labelled=5, unlabelled=20)
@@ -122,7 +130,7 @@ def normal(
         tasks, targets = ([pair[kind] for pair in pairs] for kind in range(2))
         if _others_know(tasks, targets):
             break
-    return _dealt(rng, codes, tasks, targets, per_class, labelled, unlabelled)
+    return _dealt(rng, codes, tasks, targets, per_class, labelled, unlabelled, overlap)
 
 
 def _different(
@@ -156,6 +164,7 @@ def _dealt(
     per_class: int,
     labelled: int,
     unlabelled: int,
+    overlap: bool,
 ) -> TargetSplit:
     """Instances for each silo's training and target classes."""
     per_class, labelled = as_count(per_class, "per_class"), as_count(labelled, "labelled")
@@ -167,11 +176,13 @@ def _dealt(
         takers = [silo for silo, target in enumerate(targets) if code in target]
         _check_size(code, len(deck), bool(users) * per_class, bool(takers) * wanted, set(users) & set(takers))
         # Targets get a part of their own, if at least one training set fits into what is left.
-        apart = not users or not takers or len(deck) >= per_class + wanted
+        apart = not overlap and (not users or not takers or len(deck) >= per_class + wanted)
         cut = min(wanted * len(takers), len(deck) - per_class) if users else len(deck)
         aims = _Deck(deck[:cut] if apart else deck)
         rest = _Deck(deck[cut:]) if apart else aims
         for silo, hand in enumerate(hands):
+            if overlap and (silo in users or silo in takers):
+                aims = rest = _Deck(rng.permutation(deck))
             if silo in takers:
                 hand[1].append(aims.deal(labelled))
                 hand[2].append(aims.deal(unlabelled))
