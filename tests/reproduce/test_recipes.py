@@ -71,6 +71,15 @@ def test_every_size_could_be_run(name, size, real_data, tmp_path):
         check(plan, tmp_path / "none")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "size"), [(n, s) for n, s in SIZES_OF_ALL if n.startswith("dofed")])
+def test_rivals_of_dofed_spp_upload_and_train_as_much(name, size, real_data, tmp_path):
+    """FedFomo weighs models by the labelled target points instead of training on them."""
+    for plan in find(name).plans(size, 1, tmp_path).values():
+        if "fedavg" in plan.methods:
+            assert [line for line in check(plan, tmp_path / "none") if "never trained on" not in line] == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_sizes_take_the_time_they_are_named_for(name):
     minutes = find(name).about.minutes
