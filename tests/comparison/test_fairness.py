@@ -32,7 +32,7 @@ def test_one_line_for_each_difference():
     )
     assert found == [
         "Not equal: models uploaded in a round: 3 (a, c), 4 (b)",
-        "Not equal: epochs of a silo's training in all: 10 (a, c), 12.5 (b)",
+        "Not equal: epochs of a silo's training in all: 10 (a, c), 12 (b)",
         "Not equal: judged once in so many rounds: 1 (a, c), 5 (b)",
         "Not equal: share of a silo's training data that is never trained on: 20% (a, c), 0% (b)",
     ]

@@ -8,7 +8,7 @@ from cosilo.text import listing
 #: What is said of each part of an effort, and how its values are written.
 _PARTS: dict[str, tuple[Callable[[Effort], float | None], Callable[[float], str]]] = {
     "models uploaded in a round": (lambda one: one.uploads, "{:g}".format),
-    "epochs of a silo's training in all": (lambda one: one.epochs, lambda value: f"{round(value, 1):g}"),
+    "epochs of a silo's training in all": (lambda one: one.epochs, "{:.2g}".format),
     "judged once in so many rounds": (lambda one: one.judged_every, "{:g}".format),
     "share of a silo's training data that is never trained on": (
         lambda one: one.held_out,

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
 
 from cosilo.coordination.institution import Institution
+from cosilo.learners.training import Training
 from cosilo.protocol.participant import Participant
 from cosilo.silo.silo import Silo
 
@@ -30,10 +33,17 @@ def plain_silos(participants: Sequence[Participant]) -> list[Silo]:
     return found
 
 
-def epochs_of(participants: Sequence[Participant], training: str = "training") -> int | None:
-    """The epochs that all owners set for `training` or `update`; None if they are not the same."""
-    found = {
-        getattr(getattr(silo.learner, training, None), "epochs", None) for silo in plain_silos(participants)
-    }
-    (one,) = found if len(found) == 1 else (None,)
-    return one if isinstance(one, int) else None
+def epochs_of(
+    participants: Sequence[Participant], which: Literal["training", "update"] = "training"
+) -> float | None:
+    """The epochs that owners set, in the mean; None if a learner has none.
+
+    Where an owner set how many instances are seen, these are so many epochs of the silo's own data.
+    """
+    found = []
+    for silo in plain_silos(participants):
+        training = getattr(silo.learner, which, None)
+        if not isinstance(training, Training):
+            return None
+        found.append(training.epochs if training.passes is None else training.passes / silo.size)
+    return fmean(found) if found else None
