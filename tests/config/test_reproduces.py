@@ -57,6 +57,11 @@ def test_a_size_changes_the_recipe_and_its_cases_and_may_leave_some_out():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        (
+            {"curve": [{"text": "c", "of": {"one": "iid.cofed.share"}}]},
+            "joint for a curve; got 'iid.cofed.sh",
+        ),
+        ({"curve": [{"text": "c", "of": {"one": "iid.fml.joint"}}]}, "methods cofed, local in"),
         ({"night_case": {"none": {}}}, "cases iid in night_case; got 'none'"),
         ({"cases": {"laptop": ["none"]}}, r"cases iid in cases\.laptop; got 'none'"),
         ({"night_size": {"a": 1}}, r"minutes\.night, since it says what that size is"),

@@ -22,7 +22,7 @@ from cosilo.report.line_ends import apart
 from cosilo.report.mean_over_time import mean_over_time
 from cosilo.report.summary import summarise
 from cosilo.report.time_to_accuracy import TimeToAccuracy, time_to_accuracy
-from cosilo.reproduce.measures import measure
+from cosilo.reproduce.measures import measure, measure_curves
 from cosilo.reproduce.paper_verdict import number_values
 from cosilo.runs.comparison import FailedRun
 from cosilo.simulated_time.clock import Clock, Link
@@ -510,6 +510,34 @@ def test_a_ratio_of_means_over_silos_is_the_mean_of_their_ratios(comparison):
     assert number_values(about.number[0], values) == [pytest.approx((3 + 0.5) / 2)]
     old = {path: row for path, row in values.items() if "/" not in path}  # a record from before
     assert number_values(about.number[0], old) == [pytest.approx(1.4 / 1.3)]
+
+
+def test_curves_of_a_reproduction_have_the_points_of_every_finished_seed(comparison):
+    made = comparison(
+        compare={"fedavg": {"rounds": 2}},
+        fedavg=[result((0.5, 0.3), (0.7, 0.5)), result((0.4, 0.4), (0.6, 0.6), joint=(0.2, 0.9))],
+    )
+    about = Reproduces.model_validate(
+        {
+            "paper": "FML",
+            "what": "Fig. 3",
+            "shows": "how it goes",
+            "methods": ["fedavg"],
+            "minutes": {"laptop": 1},
+            "case": {"all": {}, "later": {}},
+            "curve": [
+                {"text": "own", "of": {"FedAvg": "all.fedavg.accuracy", "more": "later.fedavg.accuracy"}},
+                {"text": "global", "of": {"FedAvg": "all.fedavg.joint"}},
+                {"text": "in time", "of": {"FedAvg": "all.fedavg.joint"}, "over": "seconds"},
+            ],
+        }
+    )
+    found = measure_curves({"all": made}, about)
+    assert set(found) == {"all.fedavg.accuracy over rounds", "all.fedavg.joint over rounds"}  # no clock
+    assert len(found["all.fedavg.accuracy over rounds"]) == 2
+    (joint,) = found["all.fedavg.joint over rounds"]
+    assert [rounds for rounds, _ in joint] == [1, 2]
+    assert joint[-1][1] == pytest.approx(0.9)
 
 
 def test_seeds_that_end_at_other_times_are_held_against_each_other_at_one_time():

@@ -149,6 +149,23 @@ def test_figures_are_whole_and_the_same_every_time(page, tmp_path):
     assert first == {name: (tmp_path / "results" / f"{name}.svg").read_text() for name in library}
 
 
+def test_curves_are_drawn_for_the_largest_size_that_has_some(page, tmp_path):
+    panels = [
+        {"text": "by round", "of": {"CoFED": "iid.cofed.joint"}},
+        {"text": "in time", "of": {"CoFED": "iid.cofed.joint"}, "over": "seconds"},
+    ]
+    library = {"one": reproduction(curve=panels), "two": reproduction("two", curve=panels)}
+    rows = [[(1, 0.5), (2, 0.75)], [(1, 0.6), (2, 0.7)]]
+    night = record(size="night", curves={"iid.cofed.joint over rounds": rows})
+    text, _ = page(library, record(), night, record("two"))
+    assert "![Curves at night size: by round; in time](results/one-curves.svg)" in text
+    drawn = (tmp_path / "results" / "one-curves.svg").read_text()
+    words = set(re.findall(r">([^<>]+)</text>", drawn))
+    assert {"by round", "rounds", "CoFED"} <= words
+    assert "in time" not in words  # there are no points of it
+    assert not (tmp_path / "results" / "two-curves.svg").exists()
+
+
 def test_a_record_survives_its_file_and_a_stranger_does_not(tmp_path):
     write_record(record(), tmp_path / "one.json")
     assert read_record(tmp_path / "one.json") == record()

@@ -99,6 +99,19 @@ class Claim(_Strict):
     why: dict[Size, str] = {}
 
 
+class Curve(_Strict):
+    """A panel of a figure: how an accuracy changes over the rounds, or in simulated time, by line."""
+
+    text: str
+    #: The path of each line, by what the line is called; `accuracy` and `joint` have curves.
+    of: Annotated[dict[str, str], Field(min_length=1)]
+    over: Literal["rounds", "seconds"] = "rounds"
+
+    def key(self, path: str) -> str:
+        """The name of a line's points."""
+        return f"{path} over {self.over}"
+
+
 class Reproduces(_Strict):
     """What a recipe reproduces.
 
@@ -125,6 +138,8 @@ class Reproduces(_Strict):
     cases: dict[Size, Annotated[list[str], Field(min_length=1)]] = {}
     number: list[Number] = []
     claim: list[Claim] = []
+    #: Panels with curves, beside the figure of the numbers.
+    curve: list[Curve] = []
     #: The label of the figure's x-axis, if numbers are on lines.
     axis: str | None = None
     #: What laptop size leaves out, and whatever else a reader has to know.
@@ -134,12 +149,17 @@ class Reproduces(_Strict):
 
     @model_validator(mode="after")
     def _paths_exist(self) -> "Reproduces":
-        for path in self.paths:
+        curves = [path for curve in self.curve for path in curve.of.values()]
+        for path in [*self.paths, *curves]:
             value = ValuePath.parse(path)
             if value.case not in self.case:
                 raise ValueError(f"cases {', '.join(self.case)} in {path!r}")
             if value.method not in self.methods:
                 raise ValueError(f"methods {', '.join(self.methods)} in {path!r}")
+        for path in curves:
+            value = ValuePath.parse(path)
+            if value.measure not in ("accuracy", "joint") or value.whom is not None:
+                raise ValueError(f"case.method.accuracy or case.method.joint for a curve; got {path!r}")
         named = {"night_case": list(self.night_case), "paper_case": list(self.paper_case)}
         named |= {f"cases.{size}": cases for size, cases in self.cases.items()}
         for where, cases in named.items():

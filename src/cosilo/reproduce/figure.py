@@ -7,7 +7,8 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from cosilo.config.reproduces import Number, Reproduces, Size
+from cosilo.config.reproduces import Curve, Number, Reproduces, Size
+from cosilo.report.mean_over_time import mean_over_time
 from cosilo.report.svg import BLUE, INK, LINE, ORANGE, SOFT, look
 from cosilo.reproduce.paper_verdict import Values, judge_number
 from cosilo.reproduce.sentences import PERCENT, unit
@@ -25,10 +26,45 @@ def draw(about: Reproduces, sizes: Mapping[Size, Values]) -> str:
         else:
             run = [n for n in about.number if any(n.of in values for values in sizes.values())]
             picture = _dots(run, sizes)
-        file = io.StringIO()
-        with matplotlib.rc_context({"svg.hashsalt": about.what}):
-            metadata = dict.fromkeys(["Date", "Creator", "Format", "Type"])
-            picture.savefig(file, format="svg", metadata=metadata, facecolor="white")
+        return _svg(picture, about.what)
+
+
+def draw_curves(
+    curves: Sequence[Curve], points: Mapping[str, Sequence[Sequence[tuple[float, float]]]]
+) -> str:
+    """One panel for each curve that there are points of: the means over the seeds, with their spread."""
+    there = [curve for curve in curves if any(curve.key(path) in points for path in curve.of.values())]
+    with look():
+        columns = min(2, len(there))
+        rows = -(-len(there) // columns)
+        picture = Figure(figsize=(360 * columns / 72, (250 * rows + 30) / 72), layout="constrained")
+        panels = picture.subplots(rows, columns, squeeze=False).ravel()
+        for axes in panels[len(there) :]:
+            axes.set_visible(False)
+        for axes, curve in zip(panels, there, strict=False):
+            for place, (label, path) in enumerate(curve.of.items()):
+                marks = mean_over_time([list(row) for row in points.get(curve.key(path), [])])
+                x, mean = [mark.seconds for mark in marks], [mark.accuracy.mean for mark in marks]
+                spread = [mark.accuracy.std or 0.0 for mark in marks]
+                colour = _COLOURS[place % len(_COLOURS)]
+                axes.plot(x, mean, color=colour, label=label)
+                low = [y - half for y, half in zip(mean, spread, strict=True)]
+                high = [y + half for y, half in zip(mean, spread, strict=True)]
+                axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.set_title(curve.text)
+            axes.set_xlabel("simulated seconds" if curve.over == "seconds" else "rounds")
+            axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+            axes.grid(axis="y")
+            axes.legend(frameon=False)
+        return _svg(picture, " ".join(curve.text for curve in there))
+
+
+def _svg(picture: Figure, salt: str) -> str:
+    """The same figure gives the same bytes."""
+    file = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
+        metadata = dict.fromkeys(["Date", "Creator", "Format", "Type"])
+        picture.savefig(file, format="svg", metadata=metadata, facecolor="white")
     text = file.getvalue()
     return "\n".join(line.rstrip() for line in text[text.index("<svg") :].splitlines()) + "\n"
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from cosilo.comparison.plan import Plan
 from cosilo.config.reproduces import Measure, Reproduces, ValuePath
@@ -56,6 +57,29 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
         if number.over is not None and (ratios := _mean_ratios(found, number.of, number.over)):
             values[number.key] = ratios
     return values
+
+
+def measure_curves(
+    found: Mapping[str, Comparison], about: Reproduces
+) -> dict[str, list[list[tuple[float, float]]]]:
+    """The points of all lines of these cases' curves, for each seed on which there are some."""
+    points: dict[str, list[list[tuple[float, float]]]] = {}
+    for curve in about.curve:
+        for text in curve.of.values():
+            path = ValuePath.parse(text)
+            case = found.get(path.case)
+            runs = [] if case is None else [case.runs.get((path.method, seed)) for seed in case.seeds]
+            told = [numbers(run, case.clock) for run in runs if run is not None and case is not None]
+            rows = [_points(one, path.measure == "joint", curve.over) for one in told]
+            if any(rows):
+                points[curve.key(text)] = [row for row in rows if row]
+    return points
+
+
+def _points(told: Numbers, joint: bool, over: Literal["rounds", "seconds"]) -> list[tuple[float, float]]:
+    if over == "seconds":
+        return list(told.joint_time_curve if joint else told.time_curve)
+    return [(point.rounds, point.accuracy) for point in (told.joint_curve if joint else told.curve)]
 
 
 def _mean_ratios(found: Mapping[str, Comparison], of: str, over: str) -> list[float | None]:

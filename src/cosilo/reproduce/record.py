@@ -45,6 +45,8 @@ class ReproductionRecord:
     scale: str
     #: Of the paths that claims are about: for each seed the values by silo, if it is a mean over silos.
     silos: dict[str, list[dict[str, float] | None]] = field(default_factory=dict)
+    #: By line of a curve: its points, for each seed on which there are some.
+    curves: dict[str, list[list[tuple[float, float]]]] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -61,7 +63,7 @@ def read_record(path: Path) -> ReproductionRecord:
     """A record from its file."""
     found: dict[str, Any] = read_json(path)
     known = {one.name for one in fields(ReproductionRecord)}
-    if not known - {"silos"} <= set(found) <= known:
+    if not known - {"silos", "curves"} <= set(found) <= known:
         raise RunError(f"{path}: is not the record of a reproduction; delete it and reproduce it again")
     return ReproductionRecord(**found)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size
 from cosilo.reproduce.claims_summary import Records, reason, summary
-from cosilo.reproduce.figure import draw
+from cosilo.reproduce.figure import draw, draw_curves
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.paper_verdict import judge_claim, judge_number
 from cosilo.reproduce.record import ReproductionRecord, read_record
@@ -61,6 +61,8 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
         if any(number.text for number in one.about.number):
             picture = draw(one.about, {size: record.values for size, record in mine.items()})
             (folder / f"{name}.svg").write_text(picture, "utf-8")
+        if curves := _curves(mine):
+            (folder / f"{name}-curves.svg").write_text(draw_curves(one.about.curve, curves.curves), "utf-8")
         parts.append(section(one, mine, folder.name))
     path.write_text("\n".join(parts), "utf-8")
     return missing
@@ -96,6 +98,9 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
         lines += [*whys, ""]
     if about.number:
         lines.append(f"![{about.what}: ours and the paper's]({folder}/{one.name}.svg)\n")
+    if curves := _curves(records):
+        texts = "; ".join(curve.text for curve in about.curve)
+        lines.append(f"![Curves at {curves.size} size: {texts}]({folder}/{one.name}-curves.svg)\n")
     lines += [_facts(size, record) for size, record in records.items()]
     return "\n".join(lines) + "\n"
 
@@ -133,6 +138,11 @@ def _claims(about: Reproduces, run: list[Claim], records: Mapping[Size, Reproduc
             cells.append(f"**{verdict}** ({lead}" if lead else verdict)
         rows.append(f"| {' | '.join(cells)} |")
     return rows
+
+
+def _curves(records: Mapping[Size, ReproductionRecord]) -> ReproductionRecord | None:
+    """The record of the largest size that has curves."""
+    return next((record for record in reversed(list(records.values())) if record.curves), None)
 
 
 def _no_record(about: Reproduces, size: Size) -> str:

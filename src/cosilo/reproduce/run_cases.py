@@ -11,7 +11,7 @@ from cosilo.config.reproduces import Size
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.report.summary import numbers
 from cosilo.reproduce.library import Reproduction
-from cosilo.reproduce.measures import finished_seeds, measure, measure_silos, unknown_silos
+from cosilo.reproduce.measures import finished_seeds, measure, measure_curves, measure_silos, unknown_silos
 from cosilo.reproduce.record import RECORD_FILE, ReproductionRecord, commit, folder_of, machine, write_record
 from cosilo.runs.comparison import Comparison
 from cosilo.version import __version__
@@ -67,6 +67,7 @@ def _record(one: Reproduction, size: Size, found: Mapping[str, Comparison]) -> R
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         scale=_scale(found),
         silos=measure_silos(found, one.about),
+        curves=measure_curves(found, one.about),
     )
 
 
