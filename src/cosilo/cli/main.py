@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-from cosilo.cli import checking, labels, looking, organisations, reproduce, running
+from cosilo.cli import checking, labels, looking, organisations, reproduce, running, votes
 from cosilo.cli.printing import say, tell
 from cosilo.errors import CosiloError
 from cosilo.version import __version__
@@ -25,6 +25,7 @@ for command in (
     checking.check,
     running.resume,
     looking.report,
+    votes.votes,
     labels.labels,
     looking.methods,
     looking.runs,

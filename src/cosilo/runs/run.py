@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from cosilo.errors import RunError
 from cosilo.protocol.findings import Findings
+from cosilo.protocol.message import Fields, decode
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
@@ -99,6 +100,15 @@ class RunDirectory:
         """
         folder = self.folder if institution is None else self.folder / "silos" / institution
         return read_lines(folder / "asks.jsonl")
+
+    def last_replies(self, step: str) -> dict[str, Fields]:
+        """What silos replied when they were last asked for a step, as far as the journal still has it."""
+        asks = sorted((self.folder / "journal").glob(f"[0-9]*-{step}"))
+        if not asks:
+            return {}
+        return {
+            path.stem: Fields(decode(path.read_bytes())) for path in sorted(asks[-1].glob("*.safetensors"))
+        }
 
     @property
     def clock(self) -> Clock | None:

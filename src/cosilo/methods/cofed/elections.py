@@ -16,9 +16,8 @@ from cosilo.aggregation.voting import (
     vote_dtype,
     winners,
 )
-from cosilo.protocol.message import Message
+from cosilo.protocol.message import Fields, Message
 from cosilo.protocol.task import Task
-from cosilo.runs.journal import Replies
 
 #: Pool positions, and the class of each in the silo's own codes.
 Labels = tuple[NDArray[Any], NDArray[Any]]
@@ -35,7 +34,11 @@ class Ballots:
 
     @classmethod
     def of(
-        cls, replies: Replies, tasks: Mapping[str, Task], vocabulary: Task, among: Collection[str]
+        cls,
+        replies: Mapping[str, Fields],
+        tasks: Mapping[str, Task],
+        vocabulary: Task,
+        among: Collection[str],
     ) -> "Ballots":
         """Those of some of the silos that voted."""
         names = [name for name in replies if name in among]

@@ -1,0 +1,96 @@
+"""What an election would come to, by one rule or another, without any training."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, weights_by_agreement
+
+ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+
+
+@dataclass(frozen=True)
+class RuleFacts:
+    """One rule: what it elects, and what each silo gets of that."""
+
+    name: str
+    #: Instances by class of the vocabulary.
+    per_class: tuple[int, ...]
+    #: By silo: how many labels it gets, and the share of these that it voted for itself.
+    received: Mapping[str, int]
+    own_votes: Mapping[str, float]
+
+    @property
+    def elected(self) -> int:
+        """Pairs of an instance and a class."""
+        return sum(self.per_class)
+
+    @property
+    def mean_received(self) -> float:
+        """Over silos."""
+        return fmean(self.received.values()) if self.received else 0.0
+
+    @property
+    def mean_own_votes(self) -> float | None:
+        """Over silos that get anything: what of it is their own opinion, and teaches them little."""
+        return fmean(self.own_votes.values()) if self.own_votes else None
+
+
+@dataclass(frozen=True)
+class Look:
+    """All that can be said of the votes of a run."""
+
+    ballots: Ballots
+    classes: tuple[str, ...]
+    #: Cohen's κ of each silo's votes against what leads among the others.
+    kappas: Mapping[str, float]
+    rules: tuple[RuleFacts, ...]
+
+    @property
+    def holders(self) -> tuple[int, ...]:
+        """How many silos have each class."""
+        return tuple(sum(code in task for task in self.ballots.tasks) for code in range(len(self.classes)))
+
+    @property
+    def median_kappa(self) -> float:
+        """How far silos go with each other: near 1 on a pool like their data, near 0 on nonsense."""
+        return float(np.median(list(self.kappas.values())))
+
+    def single_votes(self, alpha: float) -> list[str]:
+        """The classes in which one vote is enough."""
+        return [name for name, count in zip(self.classes, self.holders, strict=True) if alpha * count < 1]
+
+
+def look(ballots: Ballots, classes: Sequence[str], alphas: Sequence[float] = ALPHAS) -> Look:
+    """Hold the same votes against each rule."""
+    kappas = ballots.kappas()
+    equal = [1.0] * len(ballots.names)
+    outcomes: dict[str, Outcome] = {f"α = {alpha:g}": ByThreshold(ballots, alpha, equal) for alpha in alphas}
+    outcomes["winner"] = ByShares(ballots, equal)
+    outcomes["winner, by agreement"] = ByShares(ballots, weights_by_agreement(kappas))
+    return Look(
+        ballots,
+        tuple(classes),
+        dict(zip(ballots.names, kappas.tolist(), strict=True)),
+        tuple(_facts(name, outcome, ballots) for name, outcome in outcomes.items()),
+    )
+
+
+def examples(outcome: Outcome, ballots: Ballots, code: int, most: int = 12) -> NDArray[np.int64]:
+    """Some pool positions that were elected to a class, evenly from all of them."""
+    index, label = outcome.labels([code])
+    found = np.asarray(index[label == 0], dtype=np.int64)
+    return found[np.linspace(0, len(found) - 1, min(most, len(found))).astype(int)] if len(found) else found
+
+
+def _facts(name: str, outcome: Outcome, ballots: Ballots) -> RuleFacts:
+    received, own = {}, {}
+    for silo, task, votes in zip(ballots.names, ballots.tasks, ballots.votes, strict=True):
+        index, label = outcome.labels(task)
+        received[silo] = len(index)
+        if len(index):
+            own[silo] = float(np.mean(votes[index] == np.array(task)[label]))
+    return RuleFacts(name, tuple(outcome.per_class().tolist()), received, own)

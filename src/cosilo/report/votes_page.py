@@ -1,0 +1,98 @@
+"""The page of a run's votes: what each rule would elect, and what that looks like."""
+
+import base64
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.data.instances import Instances, is_frame, take
+from cosilo.methods.cofed.elections import Outcome
+from cosilo.methods.cofed.looking import Look, examples
+from cosilo.report.formatting import ratio, short
+from cosilo.report.run_page import environment
+from cosilo.runs.durable_files import write
+
+#: Below this median κ the pool is unlike the silos' data, or they disagree about everything.
+LOW = 0.3
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One instance: a picture as a data address, or a text."""
+
+    place: int
+    content: str
+
+
+def write_votes_page(
+    path: Path, folder: str, look: Look, outcome: Outcome, shown: str, pool: Instances | None
+) -> None:
+    """Write the page; with the pool, it shows what `outcome` elected."""
+    sheets = {}
+    if pool is not None:
+        sheets = {
+            name: [Shown(int(place), _show(take(pool, np.array([place])))) for place in places]
+            for code, name in enumerate(look.classes)
+            for places in [examples(outcome, look.ballots, code)]
+        }
+    page = environment().get_template("votes.html")
+    text = page.render(
+        folder=folder,
+        look=look,
+        verdict=verdict(look),
+        sheets=sheets,
+        shown=shown,
+        pictures=pool is not None and _are_pictures(pool),
+    )
+    write(path, text.encode())
+
+
+def verdict(look: Look) -> str:
+    """What the votes say about the pool, in a sentence or two."""
+    median = look.median_kappa
+    lonely = [name for name, kappa in look.kappas.items() if kappa < LOW]
+    if median < LOW:
+        text = (
+            f"Silos hardly agree on this pool (median κ {ratio(median)}): it is unlike their data, "
+            "or they mean different things by their classes; labels elected here may do harm."
+        )
+    else:
+        text = f"Silos go with each other's votes by a median κ of {ratio(median)}."
+        if lonely:
+            text += f" {len(lonely)} of them disagree with the others: {', '.join(lonely[:5])}."
+    single = look.single_votes(0.3)
+    if single:
+        text += f" At α = 0.3 one vote decides in {len(single)} of {len(look.classes)} classes."
+    return text
+
+
+def _are_pictures(pool: Instances) -> bool:
+    return isinstance(pool, np.ndarray) and pool.ndim in (3, 4)
+
+
+def _show(one: Instances) -> str:
+    if isinstance(one, np.ndarray) and one.ndim in (3, 4):
+        return _picture(one[0])
+    if is_frame(one):
+        return short(", ".join(f"{name} {value}" for name, value in one.iloc[0].items()), 160)
+    return short(str(one[0]), 160)
+
+
+def _picture(pixels: NDArray[np.generic]) -> str:
+    from matplotlib.image import imsave
+
+    values = np.asarray(pixels)
+    if values.ndim == 3 and values.shape[2] == 1:
+        values = values[:, :, 0]
+    if values.dtype != np.uint8:
+        low, high = float(values.min()), float(values.max())
+        values = ((values - low) / max(high - low, 1e-12) * 255).astype(np.uint8)
+    file = io.BytesIO()
+    if values.ndim == 2:
+        imsave(file, values, cmap="gray", vmin=0, vmax=255, format="png")
+    else:
+        imsave(file, values, format="png")
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
