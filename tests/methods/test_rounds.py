@@ -47,6 +47,28 @@ def test_alone_the_learning_rate_falls_as_in_the_federation():
     assert float(silo.learner.weights()["w"][0]) == pytest.approx(w, abs=1e-6)
 
 
+def test_rounds_end_when_the_accuracy_is_reached(tmp_path, silos):
+    pytest.importorskip("torch")
+    from cosilo.learners import Network, Training, zoo
+
+    members = silos(shares=["weights", "size", "metrics"])
+    for silo in members:
+        silo.learner = Network(zoo.mlp, Training(epochs=1))
+    whole = Federation(members, method=FedAvg(rounds=6, local=False)).run(tmp_path / "whole").result
+    curve = [score["accuracy"] for score in whole["joint"].values()]
+    goal = curve[3]
+    first = next(place for place, accuracy in enumerate(curve) if accuracy >= goal) + 1
+    assert first < 6
+    method = FedAvg(rounds=6, local=False, stop_at=goal)
+    stopped = Federation(members, method=method).run(tmp_path / "stopped").result
+    assert list(stopped["joint"]) == [*(f"round {n}" for n in range(1, first + 1)), "federated"]
+    assert stopped["joint"]["federated"] == whole["joint"][f"round {first}"]
+    assert stopped["stopped_after"] == first
+    # Out of reach, nothing changes.
+    never = FedAvg(rounds=6, local=False, stop_at=1.0)
+    assert Federation(members, method=never).run(tmp_path / "never").result["joint"] == whole["joint"]
+
+
 @pytest.mark.parametrize(("fraction", "count"), [(1.0, 5), (0.6, 3), (0.01, 1)])
 def test_a_share_of_the_silos_is_drawn_but_at_least_one(fraction, count):
     silos = SimpleNamespace(names=list("abcde"), rng=np.random.default_rng(0))

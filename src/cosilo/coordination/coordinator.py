@@ -334,23 +334,25 @@ class Silos:
         names = self.names if among is None else among
         return [name for name in names if self._offers.get(name, frozenset()) & set(kinds)]
 
-    def evaluate(self, stage: Stage, to: Iterable[str]) -> None:
+    def evaluate(self, stage: Stage, to: Iterable[str]) -> float | None:
         """Collect the scores that silos took after a stage, from those that share metrics.
 
         One ask brings all: of the silo's model; where the truth about unlabelled target points is known, of
-        their labels; and of a global network, of which all silos' scores together are one.
+        their labels; and of a global network, of which all silos' scores together are one: that is returned.
         """
+        joint = None
         found = self.collect_scores(stage, to)
         for measure, key in _SCORES.items():
             scores = {name: one[measure] for name, one in found.items() if measure in one}
             if measure is Measure.JOINT:
                 if scores:
-                    self.findings.setdefault(key, {})[str(stage)] = _as_finding(
-                        overall_score(scores.values())
-                    )
+                    together = overall_score(scores.values())
+                    self.findings.setdefault(key, {})[str(stage)] = _as_finding(together)
+                    joint = together.accuracy
             elif scores or measure is Measure.OWN:
                 by_silo = {name: _as_finding(score) for name, score in scores.items()}
                 self.findings.setdefault(key, {})[str(stage)] = by_silo
+        return joint
 
     def collect_scores(
         self, stage: Stage, to: Iterable[str] | None = None
@@ -413,6 +415,10 @@ class Silos:
                 self._before_round, self._number
             )
         return self._last_round
+
+    def end_rounds(self) -> None:
+        """Make the present round the last."""
+        self._last_round = True
 
     def mark(self, **state: Value) -> None:
         """Keep the state at the end of a round: a resumed run continues from here (`marked`).

@@ -62,6 +62,9 @@ class Rounds(Method):
         Whether silos first train alone, for as many epochs: what the federation is compared with.
     evaluate_every : int, default 1
         Models are judged once in this many rounds, and after the last one.
+    stop_at : float in (0, 1], default None
+        No round follows one after which the global network, when it is judged, has this accuracy on all test
+        data: for the time to an accuracy (Tempo, step 5). None: never.
     """
 
     needs_network: ClassVar[bool] = True
@@ -75,6 +78,7 @@ class Rounds(Method):
     decay_after: list[Annotated[int, Field(ge=1)]] | None = None
     local: bool = True
     evaluate_every: Annotated[int, Field(ge=1)] = 1
+    stop_at: Annotated[float, Field(gt=0, le=1)] | None = None
 
     def coordinate(self, silos: Silos) -> None:
         """Algorithm 1 of FedAvg, and of FML."""
@@ -86,10 +90,18 @@ class Rounds(Method):
             self.review(silos, replies, state)
             if silos.last_round or number % self.evaluate_every == 0:
                 stage = FEDERATED if silos.last_round else Stage.after_round(number)
-                judging = self.last_judge if silos.last_round else "judge"
-                judged = silos.ask(judging, {"weights": state["weights"], "stage": str(stage)})
-                silos.evaluate(stage, to=judged)
+                accuracy = self._judge(silos, state, stage)
+                reached = accuracy is not None and self.stop_at is not None and accuracy >= self.stop_at
+                if reached and not silos.last_round:
+                    silos.end_rounds()
+                    self._judge(silos, state, FEDERATED)
             silos.mark(**state)
+
+    def _judge(self, silos: Silos, state: State, stage: Stage) -> float | None:
+        """Judge the network after a round; returns the accuracy of a global one on all test data."""
+        judging = self.last_judge if stage == FEDERATED else "judge"
+        judged = silos.ask(judging, {"weights": state["weights"], "stage": str(stage)})
+        return silos.evaluate(stage, to=judged)
 
     def start(self, silos: Silos) -> Message:
         """Local training if it is wanted, and the weights that everyone starts from."""
