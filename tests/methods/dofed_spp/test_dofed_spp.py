@@ -282,6 +282,17 @@ def test_the_models_that_labelled_label_new_points(tmp_path):
     assert np.mean(run.silos["silo-0"].label(X[wanted])["label"] == Y[wanted]) > 0.9
 
 
+def test_where_those_that_labelled_did_not_travel_at_last_others_that_help_are_kept():
+    silo, models, names = begun()
+    silo.notes["speakers"], silo.notes["speaker ratios"] = ["silo-3"], np.array([1.0])
+    silo.notes["ratios"] = np.array([0.0, 0.0, 0.25, 0.75])
+    METHOD.learn(silo, silos=names, labellers=2, stage="round 1", models=pack({"silo-1": models["silo-1"]}))
+    silo.notes["ratios"] = np.array([0.0, 0.0, 0.25, 0.75])
+    fewer = {name: models[name] for name in ("silo-1", "silo-2")}
+    METHOD.finish(silo, silos=names, models=pack(fewer))
+    assert set(silo.label(X[:3])["speakers"]) == {"silo-2"}
+
+
 class Stopping(DoFedSPP):
     """Dies when it is over, the first time."""
 

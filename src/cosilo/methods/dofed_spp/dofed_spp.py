@@ -203,7 +203,7 @@ class DoFedSPP(Method):
             settled = moved is not None and moved < self.stop_below
             over = settled or (self.budget is not None and not self.budget.fits(_bytes(reference), spent))
             if over or silos.last_round:
-                kept = silos.ask("finish", parcel, to=ready)
+                kept = silos.ask("finish", {**parcel, "silos": names}, to=ready)
                 silos.evaluate(FEDERATED, to=kept)
             if over:
                 break  # without a mark, for the models that were sent are in the journal
@@ -387,12 +387,13 @@ class DoFedSPP(Method):
     def finish(
         self,
         silo: Silo,
+        silos: list[str],
         models: Weights,
         coefficients: NDArray[Any] | None = None,
         downsized: list[str] | None = None,
     ) -> None:
         """The last score is the result; the models that labelled are kept, to label new points."""
-        Reciprocal(silo).keep_labeller(Models(models, coefficients, downsized))
+        Reciprocal(silo).keep_labeller(Models(models, coefficients, downsized), silos)
         silo.keep_score(FEDERATED)
 
 

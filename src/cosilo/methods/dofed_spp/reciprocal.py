@@ -118,13 +118,19 @@ class Reciprocal:
         silo.notes["speakers"], silo.notes["speaker ratios"] = list(ratios), np.array(list(ratios.values()))
         return 1.0 if before is None else float(np.mean(before != codes))
 
-    def keep_labeller(self, models: Mapping[str, Weights]) -> None:
-        """Keep the models that labelled the target in the last round; none if these did not travel in it."""
+    def keep_labeller(self, models: Mapping[str, Weights], silos: list[str]) -> None:
+        """Keep the models of the last round that labelled the target, for new points.
+
+        If these labelled in an earlier round, it is those that help now; none if no model does.
+        """
         notes = self._silo.notes
         names = notes.names("speakers") if "speakers" in notes else []
         if names and all(name in models for name in names):
-            ratios = notes.array("speaker ratios").tolist()
-            self._silo.keep_labeller(models, dict(zip(names, ratios, strict=True)))
+            ratios = dict(zip(names, notes.array("speaker ratios").tolist(), strict=True))
+        else:
+            ratios = self.best(models, silos, len(models))
+        if ratios:
+            self._silo.keep_labeller(models, ratios)
 
     def train_target(self, epochs: int) -> None:
         """Eq. 22: on the pseudo-labelled and the truly labelled target points."""
