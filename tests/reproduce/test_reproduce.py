@@ -36,6 +36,9 @@ methods = ["cofed"]
 minutes = {{ laptop = 1, night = 2, paper = 3 }}
 why.laptop = "It is a test."
 
+[reproduces.cases]
+paper = ["loose"]
+
 [reproduces.night_size]
 "simulation.split.silos" = 5
 
@@ -127,7 +130,10 @@ def test_a_table_its_record_and_a_second_time(folder):
 
 
 def test_the_papers_size_is_a_run_of_its_own(folder):
-    cosilo("reproduce", "mine.toml", "--size", "paper", cwd=folder)  # on one seed, unless told
+    done = cosilo("reproduce", "mine.toml", "--size", "paper", cwd=folder)  # on one seed, unless told
+    assert "Trees gain" in done.stdout
+    assert "mine, strict" not in done.stderr  # it has one case only
+    assert "A larger α elects less: no result" in done.stdout
     record = json.loads((folder / "reproductions" / "mine-paper" / "record.json").read_text())
     assert (record["scale"], record["seeds"]) == ("6 silos", [0])
     assert not (folder / "reproductions" / "mine-laptop").exists()

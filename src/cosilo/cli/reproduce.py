@@ -137,14 +137,17 @@ def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
         right=("paper", "ours"),
         title=f"{about.paper}, {about.what}: {about.shows} ({record.size} size, {record.scale})",
     )
-    for number in about.number:
+    run = [number for number in about.number if number.of in record.values]
+    for number in run:
         paper = "–" if number.paper is None else shown(number, number.paper)
         found = judge_number(number, record.values)
         verdict = verdict_of(about, number, record.values)
         table.add_row(number.text, paper, shown_average(number, found.average), verdict)
-    if about.number:
+    if run:
         show(table)
     for claim in about.claim:
+        if claim.more[0] not in record.values:
+            continue  # of a case that this size does not have
         say(f"{claim.text}: {claim_text(claim, judge_claim(claim, record.values, record.silos))}")
     say(f"{overall(about, record)}; {record.minutes:.1f} minutes at work")
 
