@@ -37,6 +37,7 @@ F = TypeVar("F", bound=Findings)
 _SCORES: Mapping[Measure, str] = {
     Measure.OWN: "scores",
     Measure.CONTROL: "control",
+    Measure.OFFERED: "offered",
     Measure.LABELLING: "labelling",
     Measure.JOINT: "joint",
 }

@@ -89,6 +89,8 @@ class Participant(ABC):
     learner: Learner | None = None
     #: The same, trained without the validation part of the data: what choices are made by.
     trial: Learner | None = None
+    #: The other of two models: what was offered and refused, or what there was before an offer was taken.
+    spare: Learner | None = None
 
     def __init__(self, name: str, shares: Iterable[str]) -> None:
         if not re.fullmatch(NAME, name):
@@ -106,7 +108,7 @@ class Participant(ABC):
         """Return to the state before the first step."""
         #: Whether there is a model: the learner was trained here, or loaded.
         self.trained = False
-        self.trial = None
+        self.trial = self.spare = None
         self.notes = Notes(self)
         self.scores = Scores(self)
         #: Whether the model, the scores or the notes have to be saved with the step.

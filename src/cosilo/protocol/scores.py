@@ -15,6 +15,10 @@ _ABOUT = {
         "share of its test instances that its model gets right after as much training on its own data alone",
         "how many test instances it has",
     ),
+    Measure.OFFERED: (
+        "share of its test instances that the model which the federation offered it gets right",
+        "how many test instances it has",
+    ),
     Measure.LABELLING: (
         "share of its unlabelled target points that have the right label",
         "how many unlabelled target points with a known class it has",

@@ -60,6 +60,8 @@ class Measure(StrEnum):
     JOINT = "joint"
     #: What the silo's model would be without what others taught it, after as much training.
     CONTROL = "control"
+    #: What the federation offered the silo, whether it took that or stayed with what it had.
+    OFFERED = "offered"
     #: The labels of unlabelled target points.
     LABELLING = "labelling"
 

@@ -135,9 +135,10 @@ class SiloRecord:
         (folder / "model").mkdir()
         if silo.trained and silo.learner is not None:
             silo.learner.save(folder / "model")
-        if silo.trial is not None:
-            (folder / "trial").mkdir()
-            silo.trial.save(folder / "trial")
+        for name, other in (("trial", silo.trial), ("spare", silo.spare)):
+            if other is not None:
+                (folder / name).mkdir()
+                other.save(folder / name)
         (folder / "notes.safetensors").write_bytes(encode(silo.notes))
         write_json(folder / "state.json", {"trained": silo.trained, "scores": _scores(silo)})
 
@@ -155,9 +156,11 @@ class SiloRecord:
             raise RunError(f"{folder}: is damaged ({type(error).__name__}); start a new run") from None
         if model and silo.trained and silo.learner is not None:
             silo.learner.load(folder / "model")
-            if (folder / "trial").exists():
-                silo.trial = deepcopy(silo.learner)
-                silo.trial.load(folder / "trial")
+            for name in ("trial", "spare"):
+                if (folder / name).exists():
+                    other = deepcopy(silo.learner)
+                    other.load(folder / name)
+                    setattr(silo, name, other)
 
     def model_bytes(self) -> int:
         """The size of the model on disk: what sending it once would have cost."""

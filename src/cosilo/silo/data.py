@@ -1,5 +1,6 @@
 """Private data: the instances and labels of one silo, checked when they are handed over, and split."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -185,6 +186,23 @@ class PrivateData:
                 f"{self.validation_fraction:.0%} for validation; give it more data or a larger fraction"
             )
         return held, kept
+
+    def folds(self, count: int) -> Iterator[tuple[Examples, Examples]]:
+        """The training data cut into so many parts, every class in each: a part, and the rest.
+
+        An instance that is the only one of its class is in no part: the rest would not know the class.
+        """
+        y = self.train[1]
+        rng = np.random.default_rng(0)
+        number = np.full(len(y), -1)
+        for code in np.unique(y):
+            members = rng.permutation(np.flatnonzero(y == code))
+            if len(members) > 1:
+                number[members] = np.arange(len(members)) % count
+        for fold in range(count):
+            held = np.flatnonzero(number == fold)
+            if len(held):
+                yield _part(self.train, held), _part(self.train, np.flatnonzero(number != fold))
 
     def held_out(self, y: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of some instances are held out of training, as large a part as validation data; the rest."""

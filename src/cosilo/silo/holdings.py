@@ -114,6 +114,12 @@ class Holdings(Participant, ABC):
             raise DataError(f"{self._where}: got pseudo-labels outside its task")
         return Lessons(take(pool, index), label.astype(np.int64), weight)
 
+    def soft_lessons(self, share: NDArray[np.float64]) -> Lessons:
+        """The pool with the share of each class of the task as soft targets, where there is any."""
+        total = share.sum(axis=1)
+        index = np.flatnonzero(total > 1e-9)
+        return self.pool_lessons(index, share[index] / total[index, None])
+
     def labelled_pool(self) -> tuple[Instances, NDArray[np.str_]]:
         """The public instances and their classes."""
         pool = self.need_pool()

@@ -13,13 +13,14 @@ from cosilo.aggregation.averaging import Weights
 from cosilo.data.instances import Instances, as_instances
 from cosilo.data.labels import class_names
 from cosilo.errors import DataError, LearnerError
-from cosilo.learners.base import Codes
+from cosilo.learners.base import Codes, Learner
 from cosilo.protocol.message import Message
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import Step
 from cosilo.silo import predicting
 from cosilo.silo.data import Examples
 from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_with_trial
+from cosilo.silo.guard import Decision, by_held_out, out_of_fold
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.labeller import Labeller
 from cosilo.silo.lessons import Lessons
@@ -118,6 +119,7 @@ class Silo(Holdings):
         on_test: bool = False,
         epochs: int | None = None,
         control: bool = False,
+        check: Lessons | None = None,
     ) -> None:
         """Train the learner on the training data, and `lessons` if given; then take the score of `stage`.
 
@@ -134,13 +136,16 @@ class Silo(Holdings):
         asks for such a trial in any case (`validation_accuracy`). With `on_test` the choice is made on the
         test data, which no honest result does.
 
-        `control` also scores what as much training without the lessons would have led to.
+        `control` also scores what as much training without the lessons would have led to. `check` are the
+        lessons that the silo's own vote did not decide: with these its own data is asked whether it is better
+        off, and if not, it stays with the model it has (`cosilo.silo.guard`).
         """
         self.changed = True
         self.network.narrow()
         learner: Any = self.learner
-        before = deepcopy(learner) if control and warm and self.data.test is not None else None
         fit, training = Fit(update, warm, classes, own_weight), None
+        before = deepcopy(learner) if check is not None or (control and warm) else None
+        decision = None if check is None else self._asked(fit, check)
         if epochs is not None:
             training = learner.training.but(epochs=epochs)
         choosing = learner.wants_validation if training is None else training.patience is not None
@@ -150,13 +155,36 @@ class Silo(Holdings):
             fit(self, learner, self.data.train, lessons, self.data.test if on_test else None, training)
         self.trained = True
         self.take_score(stage)
-        if before is not None and self.data.test is not None:
+        if before is not None and control and warm and self.data.test is not None:
+            other = deepcopy(before)
             instances = self.size + (0 if lessons is None else len(lessons))
             with self._off_the_clock():
-                fit_control(self, fit, before, getattr(learner, "trained_as_", None), instances)
+                fit_control(self, fit, other, getattr(learner, "trained_as_", None), instances)
                 X, y = self.data.test
-                score = Score(float(np.mean(before.predict(X) == y)), len(y))
+                score = Score(float(np.mean(other.predict(X) == y)), len(y))
                 self.scores.take(stage, Measure.CONTROL, score)
+        if decision is not None and before is not None:
+            self._choose(stage, before, decision)
+
+    def _asked(self, fit: Fit, check: Lessons) -> Decision:
+        """What the silo's own data says of these lessons."""
+
+        def update(learner: Learner, own: Examples) -> None:
+            fit(self, learner, own, check)
+
+        if self.trial is not None:
+            return by_held_out(self, self.trial, update)
+        return out_of_fold(self, lambda learner, own: Fit()(self, learner, own), update)
+
+    def _choose(self, stage: Stage, before: Learner, decision: Decision) -> None:
+        """Keep both models, and use the one that the decision is for."""
+        if (offered := self.scores.get(stage, {}).get(Measure.OWN)) is not None:
+            self.scores.take(stage, Measure.OFFERED, offered)
+        self.notes["guard"] = np.array([decision.instances, decision.gained, decision.lost])
+        self.spare = before
+        if not decision.accepted:
+            self.learner, self.spare = before, self.learner
+            self.take_score(stage)
 
     def take_score(self, stage: Stage) -> None:
         """Judge the model on the test data, privately; model and score are kept with this step.
@@ -199,7 +227,7 @@ class Silo(Holdings):
     def keep_score(self, stage: Stage) -> None:
         """The model did not change in `stage`: its last scores still hold."""
         last = list(self.scores.values())[-1:]
-        for measure in (Measure.OWN, Measure.LABELLING, Measure.CONTROL):
+        for measure in (Measure.OWN, Measure.LABELLING, Measure.CONTROL, Measure.OFFERED):
             for scores in last:
                 if measure in scores:
                     self.scores.take(stage, measure, scores[measure])

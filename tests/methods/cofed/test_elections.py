@@ -26,18 +26,18 @@ def test_by_threshold_a_silo_gets_what_more_than_alpha_gave_it():
     assert outcome.per_class().tolist() == [1, 1, 2]
     index, label = outcome.labels([1, 2])
     assert (index.tolist(), label.tolist()) == ([1, 2, 3], [0, 1, 1])  # in the silo's own codes
-    assert set(outcome.message([0, 1])) == {"index", "label"}
+    assert set(outcome.message([0, 1], None)) == {"index", "label", "stands"}
 
 
 def test_by_shares_the_class_that_leads_over_all_wins():
     outcome = ByShares(BALLOTS, [1.0] * 4)
     assert outcome.per_class().tolist() == [1, 1, 2]
-    message = outcome.message([0, 1])
+    message = outcome.message([0, 1], None)
     assert message["won"].tolist() == [0, 1, -1, -1]  # where class 2 leads, a silo without it learns nothing
     assert message["shares"].tolist() == [[255, 64], [85, 191], [85, 128], [0, 128]]
     # Class 2 has one holder, whose votes its shares would show.
-    assert outcome.message([1, 2])["shares"][:, 1].tolist() == [0, 0, 0, 0]
-    assert outcome.message([1, 2])["won"].tolist() == [-1, 0, 1, 1]
+    assert outcome.message([1, 2], None)["shares"][:, 1].tolist() == [0, 0, 0, 0]
+    assert outcome.message([1, 2], None)["won"].tolist() == [-1, 0, 1, 1]
 
 
 def test_weights_by_agreement_are_squares():
@@ -116,3 +116,16 @@ def test_soft_targets_of_a_wrong_shape_are_refused():
     silo = Silo("a", X, y, network(), pool=X)
     with pytest.raises(DataError, match=r"soft targets of shape \(2, 3\); wants one for each of 2 instances"):
         silo.pool_lessons(np.array([0, 1]), np.zeros((2, 3)))
+
+
+def test_which_labels_stand_without_the_silos_own_vote():
+    outcome = ByThreshold(BALLOTS, 0.5, [1.0] * 4)
+    # Silo a: x0 is class 0 by two of two others; x1 is class 1 by two of three others.
+    assert outcome.message([0, 1], 0)["stands"].tolist() == [1, 1]
+    # Silo d alone has class 2: without it there is no such label.
+    assert outcome.message([1, 2], 3)["stands"].tolist() == [1, 0, 0]
+    assert outcome.message([0, 1], None)["stands"].tolist() == [1, 1]
+    shares = ByShares(BALLOTS, [1.0] * 4)
+    assert shares.message([1, 2], 3)["stands"].tolist() == [0, 0, 0, 0]
+    assert shares.message([0, 1], 0)["stands"].tolist() == [1, 1, 0, 0]
+    np.testing.assert_allclose(shares.message([0, 1], 0)["part"], [1 / 3, 1 / 4])

@@ -20,6 +20,8 @@ class Winners:
     #: −1 where nobody who counts voted.
     label: Votes
     share: NDArray[np.float32]
+    #: That of the class that comes second.
+    second: NDArray[np.float32]
 
     def for_task(self, task: Sequence[int]) -> tuple[NDArray[np.int64], Votes, NDArray[np.float32]]:
         """The instances that a class of this task has won: positions, class codes, shares.
@@ -88,14 +90,16 @@ def winners(
     (array([ 0,  1, -1], dtype=int8), array([1.       , 0.6666667, 0.       ], dtype=float32))
     """
     label = np.empty(len(votes[0]) if votes else 0, vote_dtype(n_classes))
-    share = np.empty(len(label), np.float32)
+    share, second = np.empty(len(label), np.float32), np.zeros(len(label), np.float32)
     for start, found in vote_shares(votes, tasks, n_classes, weights):
-        place = slice(start, start + len(found))
+        place, rows = slice(start, start + len(found)), np.arange(len(found))
         best = found.argmax(axis=1)
-        largest = found[np.arange(len(found)), best]
+        largest = found[rows, best]
         label[place] = np.where(largest > 0, best, -1)
         share[place] = largest
-    return Winners(label, share)
+        found[rows, best] = 0.0
+        second[place] = found.max(axis=1)
+    return Winners(label, share, second)
 
 
 def share_bytes(

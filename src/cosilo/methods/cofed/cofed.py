@@ -32,7 +32,14 @@ from cosilo.aggregation.voting import agreement
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.methods.base import Method
-from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, weights_by_agreement
+from cosilo.methods.cofed.elections import (
+    Ballots,
+    ByShares,
+    ByThreshold,
+    Outcome,
+    weights_by_agreement,
+    without_vote,
+)
 from cosilo.methods.effort import Effort, epochs_of
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Message, Shared
@@ -102,6 +109,8 @@ class CoFED(Method):
         says.
     updates : int, default None
         How many silos, drawn at random, do update training; the others only vote. None: all.
+    accept : {"better", "always"}, default "always"
+        Whether a silo asks its own data if it is better off, and else stays with the model it has.
     control : bool, default True
         Whether networks that go on from their local model are also trained as long on their own data alone:
         what is gained beyond that is what elected labels taught. It takes as long as the update.
@@ -126,6 +135,7 @@ class CoFED(Method):
     class_weights: Literal["auto", "equal", "own", "none"] = "auto"
     selection: Literal["validation", "test"] = "validation"
     updates: Annotated[int | None, Field(ge=1)] = None
+    accept: Literal["better", "always"] = "always"
     control: bool = True
     rounds: Annotated[int, Field(ge=1)] = 1
 
@@ -143,7 +153,7 @@ class CoFED(Method):
             votes = silos.ask("label", to=list(trained))  # 2. pseudolabelling
             ballots = Ballots.of(votes, silos.tasks, silos.vocabulary, weights)
             outcome, vote = self._elect(silos, ballots, weights, stage)  # 3. aggregation
-            self._update(silos, learners, outcome, stage)  # 4. update training
+            self._update(silos, learners, outcome, ballots.names, stage)  # 4. update training
             self._note(silos, learners, votes, outcome, vote)
             if silos.last_round and stage != FEDERATED:  # there is no time for more
                 silos.evaluate(FEDERATED, to=silos.ask("finish", to=learners))
@@ -169,9 +179,13 @@ class CoFED(Method):
             agreement=_without_nan(agreement(ballots.votes, ballots.tasks, ballots.n_classes)),
         )
 
-    def _update(self, silos: Silos, learners: list[str], outcome: Outcome, stage: Stage) -> None:
+    def _update(
+        self, silos: Silos, learners: list[str], outcome: Outcome, voters: list[str], stage: Stage
+    ) -> None:
         def message(name: str) -> Message:
-            return {**outcome.message(silos.tasks[name].codes_in(silos.vocabulary)), "stage": str(stage)}
+            voter = voters.index(name) if name in voters else None
+            told = outcome.message(silos.tasks[name].codes_in(silos.vocabulary), voter)
+            return {**told, "stage": str(stage)}
 
         step = "update" if self.rule == "paper" else "learn"
         silos.evaluate(stage, to=silos.ask(step, each=message, to=learners))
@@ -207,7 +221,9 @@ class CoFED(Method):
     @step()
     def train(self, silo: Silo) -> None:
         """Local training on the silo's own data."""
-        silo.fit(LOCAL, validate=self.weights == "accuracy", on_test=self.selection == "test")
+        # A network's offer is held against a trial; whatever is cheap to train, against five.
+        validate = self.weights == "accuracy" or (self.accept == "better" and silo.learner.has_weights)
+        silo.fit(LOCAL, validate=validate, on_test=self.selection == "test")
 
     @step(size=Shared("size", "how many training instances it has: the weight of its vote"))
     def size(self, silo: Silo) -> Message:
@@ -229,25 +245,36 @@ class CoFED(Method):
         return {"votes": silo.label_pool(self.margin)}
 
     @step()
-    def update(self, silo: Silo, index: NDArray[Any], label: NDArray[Any], stage: str) -> None:
+    def update(
+        self, silo: Silo, index: NDArray[Any], label: NDArray[Any], stands: NDArray[Any], stage: str
+    ) -> None:
         """Train on D_i ∪ R_i."""
-        self._teach(silo, silo.pool_lessons(index, label), Stage.parse(stage))
+        lessons = silo.pool_lessons(index, label)
+        self._teach(silo, lessons, lessons.take(np.flatnonzero(stands)), Stage.parse(stage))
 
     @step()
-    def learn(self, silo: Silo, shares: NDArray[Any], won: NDArray[Any], stage: str) -> None:
+    def learn(
+        self,
+        silo: Silo,
+        shares: NDArray[Any],
+        won: NDArray[Any],
+        stands: NDArray[Any],
+        part: NDArray[Any],
+        stage: str,
+    ) -> None:
         """Train on D_i and what the votes say of the pool: soft targets, or the winners by their shares."""
-        part = shares / 255
+        share = shares / 255
         if self.rule == "shares" and silo.learner.has_weights:
-            total = part.sum(axis=1)
-            index = np.flatnonzero(total > 0)
-            lessons = silo.pool_lessons(index, part[index] / total[index, None])
+            own = silo.label_pool(self.margin)
+            lessons, check = silo.soft_lessons(share), silo.soft_lessons(without_vote(share, own, part))
         else:
             index = np.flatnonzero(won >= 0)
-            weight = np.maximum(part[index, won[index]], 1 / 255)  # of a class that only a few have it is 0
+            weight = np.maximum(share[index, won[index]], 1 / 255)  # of a class that only a few have it is 0
             lessons = silo.pool_lessons(index, won[index], weight if silo.learner.can_weigh else None)
-        self._teach(silo, lessons, Stage.parse(stage))
+            check = lessons.take(np.flatnonzero(stands[index]))
+        self._teach(silo, lessons, check, Stage.parse(stage))
 
-    def _teach(self, silo: Silo, lessons: Lessons, stage: Stage) -> None:
+    def _teach(self, silo: Silo, lessons: Lessons, check: Lessons, stage: Stage) -> None:
         if len(lessons) == 0:
             silo.keep_score(stage)
             return
@@ -262,6 +289,7 @@ class CoFED(Method):
             validate=self.weights == "accuracy",
             on_test=self.selection == "test",
             control=self.control,
+            check=check if self.accept == "better" else None,
         )
 
     @step(timed=False)

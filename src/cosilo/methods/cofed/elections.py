@@ -56,8 +56,12 @@ class Ballots:
 class Outcome(Protocol):
     """What an election came to."""
 
-    def message(self, task: list[int]) -> Message:
-        """What a silo with these classes is told."""
+    def message(self, task: list[int], voter: int | None) -> Message:
+        """What a silo with these classes is told; `voter` is its place among the ballots, if it voted.
+
+        It is also told which labels would be the same without its own vote: those can be held against data
+        that its model, and so its vote, has seen.
+        """
 
     def labels(self, task: list[int]) -> Labels:
         """The labels that it gets that way."""
@@ -71,11 +75,21 @@ class ByThreshold:
 
     def __init__(self, ballots: Ballots, alpha: float, weights: Sequence[float]) -> None:
         self._elected = elect(ballots.votes, ballots.tasks, ballots.n_classes, alpha, weights)
+        self._ballots, self._alpha, self._weights = ballots, alpha, list(weights)
+        self._totals = _totals(ballots, weights)
 
-    def message(self, task: list[int]) -> Message:
+    def message(self, task: list[int], voter: int | None) -> Message:
         """R_i, in the silo's own codes."""
         index, label = self.labels(task)
-        return {"index": index, "label": label}
+        stands = np.ones(len(index), bool)
+        if voter is not None:
+            code = np.array(task)[label]
+            rest, count = self._totals[code] - self._weights[voter], np.zeros(len(index))
+            for place, (votes, weight) in enumerate(zip(self._ballots.votes, self._weights, strict=True)):
+                if place != voter:
+                    count += weight * (votes[index] == code)
+            stands = np.divide(count, rest, out=np.zeros(len(index)), where=rest > 1e-12) > self._alpha
+        return {"index": index, "label": label, "stands": stands.astype(np.uint8)}
 
     def labels(self, task: list[int]) -> Labels:
         """R_i."""
@@ -92,15 +106,42 @@ class ByShares:
 
     def __init__(self, ballots: Ballots, weights: Sequence[float]) -> None:
         self._n_classes = ballots.n_classes
+        self._votes, self._weights, self._totals = ballots.votes, list(weights), _totals(ballots, weights)
         self._won = winners(ballots.votes, ballots.tasks, ballots.n_classes, weights)
         self._shares = share_bytes(ballots.votes, ballots.tasks, ballots.n_classes, weights)
 
-    def message(self, task: list[int]) -> Message:
-        """The shares of the silo's classes, a byte each, and which of its classes won, or −1."""
+    def message(self, task: list[int], voter: int | None) -> Message:
+        """The shares of the silo's classes, a byte each, and which of its classes won, or −1.
+
+        `part` is what its own vote is of the share of each class.
+        """
         index, label = self.labels(task)
         won = np.full(len(self._shares), -1, vote_dtype(len(task)))
         won[index] = label
-        return {"shares": np.ascontiguousarray(self._shares[:, task]), "won": won}
+        own = 0.0 if voter is None else self._weights[voter]
+        part = np.divide(own, self._totals[task], out=np.zeros(len(task)), where=self._totals[task] > 0)
+        stands = np.zeros(len(won), np.uint8)
+        stands[index] = 1 if voter is None else self._stands(index, label, np.array(task), voter, part)
+        return {
+            "shares": np.ascontiguousarray(self._shares[:, task]),
+            "won": won,
+            "stands": stands,
+            "part": part.astype(np.float32),
+        }
+
+    def _stands(
+        self,
+        index: NDArray[Any],
+        label: NDArray[Any],
+        task: NDArray[np.int64],
+        voter: int,
+        part: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:
+        """Whether a class still leads without one vote, on the safe side: the second may gain the most."""
+        rest = np.maximum(1 - part, 1e-9)
+        mine = self._votes[voter][index] == task[label]
+        left = (self._won.share[index] - np.where(mine, part[label], 0)) / rest[label]
+        return np.asarray(left > self._won.second[index] / rest.min() + 1e-6)
 
     def labels(self, task: list[int]) -> Labels:
         """Where one of its classes leads over all, that class."""
@@ -111,6 +152,31 @@ class ByShares:
         """How many instances each class has won."""
         label = self._won.label
         return np.bincount(label[label >= 0], minlength=self._n_classes).astype(np.int64, copy=False)
+
+
+def _totals(ballots: Ballots, weights: Sequence[float]) -> NDArray[np.float64]:
+    """By class, what the votes of all who have it weigh."""
+    total = np.zeros(ballots.n_classes)
+    for task, weight in zip(ballots.tasks, weights, strict=True):
+        total[task] += weight
+    return total
+
+
+def without_vote(
+    share: NDArray[np.float64], vote: NDArray[np.signedinteger[Any]], part: NDArray[Any]
+) -> NDArray[np.float64]:
+    """What shares would be without one silo's vote, which is so much of the share of each class.
+
+    Two of four gave it the first class, and the silo was one of them:
+
+    >>> without_vote(np.array([[0.5, 0.25]]), np.array([0]), np.array([0.25, 0.25]))
+    array([[0.33333333, 0.33333333]])
+    """
+    mine = np.zeros(share.shape)
+    voted = np.flatnonzero(vote >= 0)
+    mine[voted, vote[voted]] = part[vote[voted]]
+    left = np.where(share > 0, share - mine, 0.0)  # a class that only a few have is not told: 0
+    return np.asarray(np.maximum(left, 0) / np.maximum(1 - part, 1e-9))
 
 
 def weights_by_agreement(kappas: NDArray[np.float64]) -> list[float]:

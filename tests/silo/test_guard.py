@@ -1,0 +1,113 @@
+"""Whether a silo takes what it is offered."""
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+from torch import nn
+
+from cosilo import CoFED, Federation, Silo
+from cosilo.learners import Network, Training
+from cosilo.protocol.stage import FEDERATED, LOCAL, Measure
+from cosilo.silo.guard import Decision, decide
+from cosilo.silo.lessons import Lessons
+
+
+def test_the_paired_test_by_hand():
+    before = np.array([1, 1, 0, 0, 1], bool)
+    after = np.array([1, 0, 1, 1, 1], bool)
+    assert decide(before, after) == Decision(5, gained=2, lost=1)
+    assert Decision(9, 0, 0).accepted
+    assert Decision(9, 0, 1).accepted  # one instance proves nothing: −1 ≥ −√1
+    assert not Decision(9, 0, 2).accepted
+    assert Decision(99, 6, 9).accepted
+    assert not Decision(99, 6, 11).accepted
+
+
+def points(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return (np.array([[0, 0], [3, 0], [0, 3]])[y] + rng.normal(size=(n, 2))).astype(np.float32), y
+
+
+def make(kind):
+    if kind == "network":
+        return Network(lambda shape, k: nn.Linear(shape[0], k), Training(lr=0.05, epochs=20, batch=10))
+    return KNeighborsClassifier(3)
+
+
+@pytest.mark.parametrize("kind", ["network", "other"])
+def test_lies_are_refused_and_the_silo_keeps_what_it_had(kind):
+    silo = Silo("a", *points(60, 0), make(kind), test=points(300, 1))
+    silo.fit(LOCAL, validate=kind == "network")
+    had = silo.learner
+    X, y = points(400, 2)
+    lies = Lessons(X, (y + 1) % 3)
+    said = silo.learner.predict(X)
+    silo.fit(FEDERATED, lessons=lies, check=lies, update=True, warm=kind == "network")
+    scores = silo.scores[FEDERATED]
+    assert scores[Measure.OWN] == silo.scores[LOCAL][Measure.OWN]
+    assert scores[Measure.OFFERED].accuracy < scores[Measure.OWN].accuracy - 0.2
+    assert (silo.learner.predict(X) == said).all()
+    assert (silo.spare.predict(X) != said).any()
+    assert had is silo.spare  # what was trained on lies; the copy from before is in use
+    instances, gained, lost = silo.notes.array("guard")
+    assert instances == (12 if kind == "network" else 60)
+    assert lost > gained
+
+
+@pytest.mark.parametrize("kind", ["network", "other"])
+def test_the_truth_is_taken(kind):
+    silo = Silo("a", *points(30, 3), make(kind), test=points(300, 1))
+    silo.fit(LOCAL, validate=kind == "network")
+    truth = Lessons(*points(400, 2))
+    silo.fit(FEDERATED, lessons=truth, check=truth, update=True, warm=kind == "network")
+    scores = silo.scores[FEDERATED]
+    assert scores[Measure.OWN] == scores[Measure.OFFERED]
+    assert silo.spare is not None
+
+
+def test_folds_hold_every_instance_once_and_lone_ones_never():
+    X, y = np.arange(26.0).reshape(13, 2), np.array(list("aaaaaabbbbbbc"))
+    silo = Silo("a", X, y, KNeighborsClassifier(1), test=None)
+    seen = []
+    for (held, codes), (kept, rest) in silo.data.folds(5):
+        assert set(rest) == {0, 1, 2}
+        assert len(held) + len(kept) == 13
+        assert 2 not in codes
+        seen += held[:, 0].tolist()
+    assert sorted(seen) == X[:12, 0].tolist()
+
+
+@pytest.mark.parametrize("rule", ["paper", "winner", "shares"])
+def test_a_federation_of_liars_harms_nobody(rule, tmp_path):
+    """All but one call everything by the next class: the honest one is outvoted, and not harmed."""
+
+    def silos():
+        for i in range(5):
+            X, y = points(45, 10 + i)
+            yield Silo(f"s{i}", X, y if i == 0 else (y + 1) % 3, make("other"), test=points(200, 99))
+
+    pool = points(300, 50)[0]
+    method = CoFED(rule=rule, accept="better")
+    run = Federation(list(silos()), pool, method).run(tmp_path / "guarded")
+    assert not run.result["failures"]
+    assert run.relative_accuracy()["s0"] == 1
+    assert run.result["offered"]["federated"]["s0"]["accuracy"] < 0.5
+    bare = Federation(list(silos()), pool, CoFED(rule=rule)).run(tmp_path / "bare")
+    assert bare.relative_accuracy()["s0"] < 0.6
+
+
+def test_both_models_survive_a_resume(tmp_path):
+    silos = [Silo(f"s{i}", *points(45, i), make("network"), test=points(100, 9)) for i in range(3)]
+    run = Federation(silos, points(200, 50)[0], CoFED(accept="better")).run(tmp_path / "run")
+    X = points(50, 77)[0]
+    again = Federation(
+        [Silo(f"s{i}", *points(45, i), make("network"), test=points(100, 9)) for i in range(3)],
+        points(200, 50)[0],
+        CoFED(accept="better"),
+    ).run(tmp_path / "run")
+    for name, silo in run.silos.items():
+        other = again.silos[name]
+        assert (silo.learner.predict(X) == other.learner.predict(X)).all()
+        assert (silo.spare.predict(X) == other.spare.predict(X)).all()
+        assert (silo.trial.predict(X) == other.trial.predict(X)).all()
