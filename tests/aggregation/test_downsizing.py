@@ -33,7 +33,7 @@ def test_it_equals_scikit_learns_pca(count, length, components, seed, at_once):
     expected = pca.inverse_transform(pca.transform(models))
     np.testing.assert_allclose(smaller, expected, atol=1e-7)
     lost = np.linalg.norm(expected - models, axis=1) / np.linalg.norm(models, axis=1)
-    np.testing.assert_allclose(errors, lost, atol=1e-6)
+    np.testing.assert_allclose(errors, lost, atol=1e-5)  # the root of a difference of squares
 
 
 def test_by_hand():

@@ -138,6 +138,7 @@ def test_the_report_of_a_run_of_dofed_spp(tmp_path, reader_of):
     from cosilo.methods import DoFedSPP
 
     silos = [silo_with_target("north", (0, 1), (2, 3), 0), silo_with_target("south", (2, 3), (0, 1), 1)]
+    silos.append(silo_with_target("east", (0, 1), (2, 3), 2))  # one component and the mean are two models
     method = DoFedSPP(
         rounds=2, warm_up=3, stop_below=0.0, components=1, budget={"total": 100, "uplink": {"rate": 1e4}}
     )

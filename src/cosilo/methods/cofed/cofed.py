@@ -300,8 +300,9 @@ class CoFED(Method):
     # ------------------------------------------------------------------ before anything is computed
 
     def uses(self, step: str) -> bool:
-        """Sizes and validation accuracies are asked for only if votes are weighted by them."""
-        return {"size": self.weights == "size", "credibility": self.weights == "accuracy"}.get(step, True)
+        """Sizes and accuracies are asked for only if votes are weighted by them; a rule has one update."""
+        asked = {"size": self.weights == "size", "credibility": self.weights == "accuracy"}
+        return {**asked, "update": self.rule == "paper", "learn": self.rule != "paper"}.get(step, True)
 
     def prepare(self, silo: Silo) -> None:
         """The learner has to be able to do what the parameters ask of it."""
