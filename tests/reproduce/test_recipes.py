@@ -45,7 +45,10 @@ def test_every_table_and_figure_is_there():
 @pytest.mark.parametrize(("name", "size"), SIZES_OF_ALL)
 def test_all_methods_and_parameters_of_all_cases_exist(name, size, tmp_path):
     for plan in find(name).plans(size, 3, tmp_path).values():
-        assert plan.seeds in [(0, 1, 2), (100, 101, 102)]  # on the second nothing was ever chosen
+        # On none of the larger ones was anything chosen; 100 was for CoFED on CIFAR.
+        first = (0, 200) if "cifar100" in str(plan.values) and name.startswith("cofed") else (0, 100)
+        assert plan.seeds[0] in first
+        assert plan.seeds == tuple(range(plan.seeds[0], plan.seeds[0] + 3))
         plan.make_methods()
 
 
