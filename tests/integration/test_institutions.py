@@ -131,6 +131,9 @@ def test_a_test_set_is_judged_once_by_all_clients_together(folder, cosilo):
     # All classes are everyone's own: the global model is as good as the mean over its clients.
     means = [score["accuracy"] for score in result["scores"]["federated"].values()]
     assert result["joint"]["federated"]["accuracy"] == pytest.approx(np.mean(means))
+    by_client = Run(folder / "run").joint_accuracies()
+    assert [name.partition("/")[2] for name in by_client] == [f"silo-{number}" for number in range(1, 7)]
+    assert np.mean(list(by_client.values())) == pytest.approx(np.mean(means))
 
 
 @pytest.mark.usefixtures("real_data")

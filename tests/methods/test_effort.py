@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-from cosilo import CoFED, DoFedSPP, FedAvg, FedFomo, Institution, Local, Silo, Tempo
+from cosilo import CoFED, DoFedSPP, FedAvg, FedFomo, FedMD, Institution, Local, Silo, Tempo
 from cosilo.learners import Network, Training, zoo
 from cosilo.methods.effort import Effort, epochs_of, plain_silos
 
@@ -37,4 +37,7 @@ def test_efforts_by_hand():
     assert DoFedSPP(warm_up=4, rounds=3, uploads=2).effort(SILOS) == Effort(2, 7, 1)
     assert DoFedSPP(warm_up=4, rounds=3).effort(SILOS).uploads == 5
     assert Local().effort(SILOS).epochs == 3
+    # 40 private instances; 3 epochs of a pool of 80, and 2 rounds with 20 of them.
+    fedmd = FedMD(rounds=2, subset=20, public_epochs=3, private_epochs=5, revisit_epochs=4)
+    assert fedmd.effort(SILOS, pool=80).epochs == 5 + 2 * 4 + 3 * 80 / 40 + 2 * 20 / 40
     assert CoFED(rounds=2).effort([silo("a", 3, 7), silo("b", 3, 7)]).epochs == 17

@@ -20,6 +20,10 @@ def number(**given):
     return Number(**{"text": "n", "of": "all.cofed.relative", **given})
 
 
+def record(values, silos=None):
+    return ReproductionRecord("n", "night", [0], values, 1.0, "", "", "", "", "", silos=silos or {})
+
+
 def test_a_number_is_reached_when_its_spread_reaches_the_papers():
     # mean 1.2, sample standard deviation 0.1
     values = {"all.cofed.relative": [1.1, 1.2, 1.3]}
@@ -62,13 +66,32 @@ def test_a_quotient_is_taken_seed_by_seed():
     quotient = number(of="a.b.accuracy", over="a.c.accuracy")
     values = {"a.b.accuracy": [0.4, 0.9, None], "a.c.accuracy": [0.8, 0.6, 0.5]}
     assert number_values(quotient, values) == [0.5, pytest.approx(1.5), None]
-    assert shown_average(quotient, judge_number(quotient, values).average) == "1.000 ± 0.707"
+    assert shown_average(quotient, record(values)) == "1.000 ± 0.707"
+
+
+def test_of_one_seed_the_standard_error_is_that_over_silos():
+    relative = number(of="a.b.relative")
+    by_silo = {"w": 1.0, "x": 1.1, "y": 1.2, "z": 1.3}  # standard deviation 0.129, divided by √4
+    one = record({"a.b.relative": [1.15]}, {"a.b.relative": [by_silo]})
+    assert shown_average(relative, one) == "1.150 (± 0.065, 4 silos)"
+    late = record({"a.b.relative": [None, 1.15]}, {"a.b.relative": [None, by_silo]})
+    assert shown_average(relative, late) == "1.150 (± 0.065, 4 silos)"
+    two = record({"a.b.relative": [1.15, 1.25]}, {"a.b.relative": [by_silo, by_silo]})
+    assert shown_average(relative, two) == "1.200 ± 0.071"
+    # Of a mean of ratios it is that of the ratios: 0.5, 1, 1.5.
+    quotient = number(of="a.b.accuracy", over="a.c.accuracy")
+    silos = {
+        "a.b.accuracy": [{"x": 0.2, "y": 0.4, "z": 0.6, "only here": 0.9}],
+        "a.c.accuracy": [{"x": 0.4, "y": 0.4, "z": 0.4}],
+    }
+    values = {quotient.key: [1.0], "a.b.accuracy": [0.4], "a.c.accuracy": [0.4]}
+    assert shown_average(quotient, record(values, silos)) == "1.000 (± 0.289, 3 silos)"
 
 
 def test_numbers_are_written_with_their_units():
     assert shown(number(of="a.b.share"), 0.9) == "90.0 %"
     assert shown(number(of="a.b.elected"), 12345.0) == "12,345.0"
-    assert shown_average(number(of="a.b.accuracy"), None) == "–"
+    assert shown_average(number(of="a.b.accuracy"), record({})) == "–"
 
 
 def claim(more, than):
@@ -191,7 +214,7 @@ def test_the_verdict_on_all_counts_the_papers_own_numbers_and_the_claims():
         }
     )
     values = {path: [1.1, 1.1, 1.1], other: [1.0, 1.0, 1.0]}
-    record = ReproductionRecord("n", "night", [0, 1, 2], values, 1.0, "", "", "", "", "")
-    assert overall(about, record) == "1 of 2 numbers reached, 1 of 2 claims hold, 1 does not"
-    one = ReproductionRecord("n", "night", [0], {path: [1.1]}, 1.0, "", "", "", "", "")
-    assert overall(about, one) == "1 of 2 numbers reached, 0 of 1 claims hold, 1 not decided"
+    assert overall(about, record(values)) == "1 of 2 numbers reached, 1 of 2 claims hold, 1 does not"
+    assert (
+        overall(about, record({path: [1.1]})) == "1 of 2 numbers reached, 0 of 1 claims hold, 1 not decided"
+    )

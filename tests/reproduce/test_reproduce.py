@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from cosilo.reproduce.library import find
+
 RECIPE = """
 [method]
 use = "cofed"
@@ -110,6 +112,8 @@ def test_a_table_its_record_and_a_second_time(folder):
     record = json.loads((folder / "reproductions" / "mine-laptop" / "record.json").read_text())
     assert record["seeds"] == [0, 1]
     assert record["scale"] == "4 silos"
+    mine = find(str(folder / "mine.toml"))
+    assert record["recipes"] == {case: mine.digest(case, "laptop") for case in ("loose", "strict")}
     loose = folder / "reproductions" / "mine-laptop" / "loose"
     # The values are those of the runs: trees are dealt to the first and the third silo.
     for place, seed in enumerate([0, 1]):
@@ -173,6 +177,7 @@ def test_a_night_that_is_killed_loses_nothing_and_ends_with_the_same_record(fold
         process.wait()
     cut = json.loads((night / "record.json").read_text())
     assert cut["seeds"] == [0]
+    assert list(cut["recipes"]) == ["loose"]
     assert "loose.cofed.elected" in cut["values"]
     assert "strict.cofed.elected" not in cut["values"]
     done = cosilo(*words, cwd=folder)

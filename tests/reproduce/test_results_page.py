@@ -57,6 +57,7 @@ def record(name="one", size="laptop", **changes):
         "version": "0.1.0",
         "date": "2026-11-16",
         "scale": "10 silos",
+        "recipes": {"iid": reproduction(name).digest("iid", size)},
         "silos": {"iid.cofed.share": [{"a": 0.4, "b": 0.4, "c": 0.4}, {"a": 0.4, "b": 0.3, "c": 0.5}]},
     }
     return ReproductionRecord(**{**facts, **changes})
@@ -120,13 +121,49 @@ def test_the_first_page_says_which_claims_hold_and_why(page):
     text, _ = page(library, record(), record("two"), night)
     first = text[: text.index("## How to read")]
     assert (
-        "- Hold: 1\n  - More than nothing (`one`): +0.085 to +0.135, 3 seeds, night size.\n"
-        "- Do not hold: 1\n  - Half (`one`): −11.1 to −8.2 points, 3 seeds, night size; Few voters.\n"
-        "- Not decided: none\n"
-        "- At laptop size only: 2\n"
-        "  - More than nothing (`two`): not decided (−0.017 to +0.237, 2 seeds).\n"
+        "- **Hold** (1)\n  - More than nothing (`one`, night): +0.085 to +0.135, 3 seeds.\n"
+        "- **Do not hold** (1)\n  - Half (`one`, night): −11.1 to −8.2 points, 3 seeds; Few voters.\n"
+        "- **Not decided** (4)\n"
+        "  - Run at laptop size only; how many hold there: `two` 0 of 2.\n"
+        "  - Not run: `three` 2.\n"
     ) in first
-    assert "- Not run yet: 2 (`three`)\n" in first
+
+
+def test_what_is_of_an_earlier_recipe_is_marked_and_decides_nothing(page):
+    values = {"iid.cofed.relative": [1.1, 1.12, 1.11], "iid.cofed.share": [0.4, 0.9, 0.4]}
+    old = record(size="night", seeds=[0, 1, 2], values=values, recipes={"iid": "another"})
+    silent = record("two", recipes={})
+    text, _ = page({"one": reproduction(), "two": reproduction("two")}, old, silent)
+    assert (
+        "- **Hold** (0)\n- **Do not hold** (0)\n- **Not decided** (4)\n"
+        "  - More than nothing (`one`, night): +0.085 to +0.135, 3 seeds*, which holds; the present "
+        "recipe was not run.\n"
+    ) in text
+    assert "`two` 0 of 2*." in text
+    assert "| `two` | CoFED, Fig. 2 | 0 of 2 numbers reached, 0 of 2 claims hold, 1 does not, " in text
+    assert "1 not decided (of an earlier recipe) |" in text
+    assert "2026-11-16. **Of an earlier recipe**, which has changed since in iid." in text
+    assert "2026-11-16. **Of an earlier recipe**, which has changed since.  " in text
+    # A smaller size of the present recipe says more than a larger one of another.
+    both, _ = page({"one": reproduction()}, old, record())
+    assert "`one` 0 of 2.\n" in both
+
+
+def test_a_recipe_is_another_one_if_anything_changes_that_a_result_depends_on():
+    def made(**values):
+        simulation = {"dataset": "digits", **values.pop("simulation", {})}
+        return Reproduction(
+            "one", Reproduces.model_validate(ABOUT), {"simulation": simulation, "workers": 1, **values}
+        )
+
+    now = made().digest("iid", "laptop")
+    assert made(workers=2, timeout=5).digest("iid", "laptop") == now
+    assert made(seed=1).digest("iid", "laptop") != now
+    assert made(simulation={"per_class": 3}).digest("iid", "laptop") != now
+    assert made().changed_since(record(recipes={"iid": now})) == []
+    assert made(seed=1).changed_since(record(recipes={"iid": now})) == ["iid"]
+    gone = record(values={"past.cofed.relative": [1.0]}, recipes={"past": now})
+    assert made().changed_since(gone) == ["past"]
 
 
 def test_figures_are_whole_and_the_same_every_time(page, tmp_path):
@@ -170,9 +207,9 @@ def test_a_record_survives_its_file_and_a_stranger_does_not(tmp_path):
     write_record(record(), tmp_path / "one.json")
     assert read_record(tmp_path / "one.json") == record()
     old = json.loads((tmp_path / "one.json").read_text())
-    del old["silos"]  # those from before they were kept
+    del old["silos"], old["recipes"]  # those from before they were kept
     (tmp_path / "one.json").write_text(json.dumps(old))
-    assert read_record(tmp_path / "one.json") == record(silos={})
+    assert read_record(tmp_path / "one.json") == record(silos={}, recipes={})
     (tmp_path / "two.json").write_text('{"name": "two"}')
     with pytest.raises(RunError, match=r"two\.json: is not the record of a reproduction; delete it"):
         read_record(tmp_path / "two.json")

@@ -125,7 +125,7 @@ def _at_most(hours: float | None) -> Iterator[threading.Event]:
 
 def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
     """The paper's numbers, ours, and the verdicts."""
-    from cosilo.reproduce.paper_verdict import judge_claim, judge_number
+    from cosilo.reproduce.paper_verdict import judge_claim
     from cosilo.reproduce.sentences import claim_text, overall, shown, shown_average, verdict_of
 
     about = one.about
@@ -140,9 +140,8 @@ def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
     run = [number for number in about.number if number.of in record.values]
     for number in run:
         paper = "–" if number.paper is None else shown(number, number.paper)
-        found = judge_number(number, record.values)
         verdict = verdict_of(about, number, record.values)
-        table.add_row(number.text, paper, shown_average(number, found.average), verdict)
+        table.add_row(number.text, paper, shown_average(number, record), verdict)
     if run:
         show(table)
     for claim in about.claim:

@@ -118,7 +118,9 @@ def check(plan: Plan, folder: Path) -> list[str]:
             lines = str(error).splitlines()
         else:
             lines = _problems(plan, seed, members, folder)
-            efforts = {name: one.effort(members[0]) for name, one in plan.make_methods().items()}
+            silos, pool = members
+            instances = 0 if pool is None else len(pool.X)
+            efforts = {name: one.effort(silos, instances) for name, one in plan.make_methods().items()}
             differences += [line for line in unequal(efforts) if line not in differences]
         for line in lines:
             problems.setdefault(line, set()).add(seed)

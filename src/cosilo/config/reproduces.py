@@ -98,6 +98,11 @@ class Claim(_Strict):
     by: float = 0.0
     why: dict[Size, str] = {}
 
+    @property
+    def paths(self) -> list[str]:
+        """All that it speaks of."""
+        return [*self.more, *(self.than if isinstance(self.than, list) else [])]
+
 
 class Curve(_Strict):
     """A panel of a figure: how an accuracy changes over the rounds, or in simulated time, by line."""
@@ -211,14 +216,4 @@ class Reproduces(_Strict):
     def paths(self) -> list[str]:
         """All paths that are named, each once."""
         numbers = [path for number in self.number for path in (number.of, number.over) if path is not None]
-        return list(dict.fromkeys([*numbers, *self.claimed]))
-
-    @property
-    def claimed(self) -> list[str]:
-        """The paths that claims are about, each once."""
-        claims = [path for claim in self.claim for side in (claim.more, claim.than) for path in _listed(side)]
-        return list(dict.fromkeys(claims))
-
-
-def _listed(side: list[str] | float) -> list[str]:
-    return side if isinstance(side, list) else []
+        return list(dict.fromkeys([*numbers, *(path for claim in self.claim for path in claim.paths)]))

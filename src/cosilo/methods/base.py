@@ -87,8 +87,11 @@ class Method(BaseModel):
         """Whether this method, with these parameters, asks for that step at all."""
         return True
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
-        """What it does, as far as compared methods should be equal in it; nothing is known here."""
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
+        """What it does, as far as compared methods should be equal in it; nothing is known here.
+
+        `pool` is how many instances the pool has.
+        """
         return Effort()
 
     def admit(self, participant: Participant) -> None:

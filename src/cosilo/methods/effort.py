@@ -17,7 +17,8 @@ class Effort:
 
     #: Models that leave silos in a round.
     uploads: int | None = None
-    #: Epochs of a silo's training on its own data, in all rounds together; the mean where not all take part.
+    #: Instances that a silo trains on in all, its own, elected or public ones, in epochs of its own data; the
+    #: mean where not all take part.
     epochs: float | None = None
     #: Once in how many rounds models are judged.
     judged_every: int | None = None

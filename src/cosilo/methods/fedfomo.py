@@ -137,7 +137,7 @@ class FedFomo(Method):
         count = share_of(len(silos.names), self.fraction)
         return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Validation data is never trained on."""
         uploads = share_of(len(participants), self.fraction)
         epochs = self.rounds * self.epochs * uploads / len(participants)

@@ -25,6 +25,7 @@ Deviations from the paper:
 """
 
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -38,7 +39,7 @@ from cosilo.data.labels import in_order
 from cosilo.data.stratified import hold_out, stratified
 from cosilo.errors import BadMessage, DataError
 from cosilo.methods.base import Method
-from cosilo.methods.effort import Effort
+from cosilo.methods.effort import Effort, plain_silos
 from cosilo.protocol.message import Fields, Message, Shared, State
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
@@ -140,10 +141,12 @@ class FedMD(Method):
                 silos.evaluate(stage, to=judged)
             silos.mark(round=number, silos=names)
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
-        """No model leaves a silo."""
-        epochs = self.private_epochs + self.rounds * self.revisit_epochs
-        return Effort(epochs=epochs, judged_every=self.evaluate_every, held_out=0.0)
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
+        """No model leaves a silo. Passes over the pool count like those over private data."""
+        private = self.private_epochs + self.rounds * self.revisit_epochs
+        public = self.public_epochs * pool + self.rounds * self.digest_epochs * min(self.subset, pool)
+        sizes = [silo.size for silo in plain_silos(participants)]
+        return Effort(epochs=private + public / fmean(sizes), judged_every=self.evaluate_every, held_out=0.0)
 
     @staticmethod
     def _outputs(silos: Silos) -> list[str]:

@@ -28,7 +28,7 @@ class Local(Method):
         trained = silos.ask("train")
         silos.evaluate(LOCAL, to=trained)
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """As its owner set it."""
         return Effort(epochs=epochs_of(participants), held_out=0.0)
 

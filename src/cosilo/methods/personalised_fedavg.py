@@ -42,9 +42,9 @@ class PersonalisedFedAvg(FedAvg):
 
     tuning_epochs: Annotated[int, Field(ge=1)] = 5
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Fine-tuning comes on top."""
-        federated = super().effort(participants)
+        federated = super().effort(participants, pool)
         return replace(federated, epochs=(federated.epochs or 0) + self.tuning_epochs)
 
     @step()

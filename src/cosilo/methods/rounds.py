@@ -134,7 +134,7 @@ class Rounds(Method):
         count = share_of(len(silos.names), self.fraction)
         return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Those who take part in a round train, and upload one model."""
         uploads = share_of(len(participants), self.fraction)
         inside = self.local_rounds if any(isinstance(one, Institution) for one in participants) else 1

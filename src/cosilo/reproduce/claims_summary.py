@@ -2,15 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size
+from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size, ValuePath
 from cosilo.reproduce.library import Reproduction
-from cosilo.reproduce.paper_verdict import Verdict, judge_claim
+from cosilo.reproduce.paper_verdict import ClaimVerdict, Verdict, judge_claim
 from cosilo.reproduce.record import ReproductionRecord
-from cosilo.reproduce.sentences import claim_text, lead_text
+from cosilo.reproduce.sentences import lead_text
 
 #: By name and size.
 Records: TypeAlias = Mapping[tuple[str, str], ReproductionRecord]
@@ -18,30 +18,37 @@ Records: TypeAlias = Mapping[tuple[str, str], ReproductionRecord]
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a claim stands after all that was run, and one sentence why; no size if nothing was run."""
+    """Where a claim stands after all that was run: what the largest size says of it."""
 
-    verdict: Verdict
-    size: Size | None
+    name: str
+    claim: Claim
+    size: Size
+    found: ClaimVerdict
+    #: Whether the recipe has changed since.
+    earlier: bool
+    #: Why it does not hold, as the recipe says it.
     why: str
 
+    @property
+    def verdict(self) -> Verdict:
+        """Laptop size decides nothing, and neither does a recipe that is no longer the recipe."""
+        return "not decided" if self.size == "laptop" or self.earlier else self.found.verdict
 
-def standing(one: Reproduction, claim: Claim, records: Records) -> Standing:
-    """By the largest size that has a result; laptop size decides nothing."""
-    found = {
-        size: verdict
-        for size in SIZES
-        if (record := records.get((one.name, size))) is not None
-        and (verdict := judge_claim(claim, record.values, record.silos)) is not None
-    }
-    if not found:
-        return Standing("not decided", None, "it was not run yet.")
-    size, verdict = list(found.items())[-1]
-    told = claim_text(claim, verdict)
-    if size != "laptop":
-        told = f"{lead_text(claim, verdict.lead)}, {size} size"
-    failed = verdict.verdict == "does not hold"
-    why = f"{told}; {_first_sentence(reason(one.about, claim, size))}" if failed else f"{told}."
-    return Standing("not decided" if size == "laptop" else verdict.verdict, size, why)
+
+def standing(one: Reproduction, claim: Claim, records: Records) -> Standing | None:
+    """By the largest size with a result of the present recipe, or else of an earlier one; None: not run."""
+    found = []
+    for size in SIZES:
+        record = records.get((one.name, size))
+        verdict = None if record is None else judge_claim(claim, record.values, record.silos)
+        if record is None or verdict is None:
+            continue
+        changed = set(one.changed_since(record))
+        earlier = any(ValuePath.parse(path).case in changed for path in claim.paths)
+        why = reason(one.about, claim, size)
+        found.append(Standing(one.name, claim, size, verdict, earlier, why))
+    found.sort(key=lambda standing: not standing.earlier)
+    return found[-1] if found else None
 
 
 def reason(about: Reproduces, what: Number | Claim, size: Size) -> str:
@@ -53,35 +60,66 @@ def summary(library: Mapping[str, Reproduction], records: Records) -> str:
     """All claims, paper by paper."""
     lines = [
         "## Which claims hold\n",
-        "Night size decides claims, and paper size; what laptop size says is a hint. Behind a claim are the",
-        "name of its reproduction and the 95 % interval of the lead.\n",
+        "Night and paper size decide; laptop size is too small to. Behind a claim are its reproduction, the",
+        "size, and by how much it leads: a 95 % interval over seeds, or with fewer than three over silos.",
+        "An asterisk: by a recipe that has changed since.\n",
     ]
     for paper in dict.fromkeys(one.about.paper for one in library.values()):
         mine = [one for one in library.values() if one.about.paper == paper]
-        lines += [f"**{paper}**\n", *_of_paper(mine, records)]
+        lines += _of_paper(paper, mine, records)
     return "\n".join(lines)
 
 
-def _of_paper(reproductions: Sequence[Reproduction], records: Records) -> list[str]:
-    told: dict[str, list[str]] = {
-        head: [] for head in ("Hold", "Do not hold", "Not decided", "At laptop size only")
-    }
+def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Records) -> list[str]:
+    told: dict[Verdict, list[str]] = {"holds": [], "does not hold": [], "not decided": []}
+    small: dict[str, list[Standing]] = {}
     waiting: Counter[str] = Counter()
     for one in reproductions:
         for claim in one.about.claim:
             where = standing(one, claim, records)
-            if where.size is None:
-                waiting[f"`{one.name}`"] += 1
-                continue
-            heads = {"holds": "Hold", "does not hold": "Do not hold", "not decided": "Not decided"}
-            head = "At laptop size only" if where.size == "laptop" else heads[where.verdict]
-            told[head].append(f"  - {claim.text} (`{one.name}`): {where.why}")
-    lines = []
-    for head, claims in told.items():
-        lines += [f"- {head}: {len(claims) or 'none'}", *claims]
+            if where is None:
+                waiting[one.name] += 1
+            elif where.size == "laptop":
+                small.setdefault(one.name, []).append(where)
+            else:
+                told[where.verdict].append(_line(where))
+    if small:
+        names = ", ".join(f"`{name}` {_hint(claims)}" for name, claims in small.items())
+        told["not decided"].append(f"  - Run at laptop size only; how many hold there: {names}.")
     if waiting:
-        lines.append(f"- Not run yet: {waiting.total()} ({', '.join(waiting)})")
+        names = ", ".join(f"`{name}` {count}" for name, count in waiting.items())
+        told["not decided"].append(f"  - Not run: {names}.")
+    undecided = sum(map(len, small.values())) + waiting.total()
+    undecided += len(told["not decided"]) - bool(small) - bool(waiting)
+    heads: dict[Verdict, str] = {
+        "holds": f"**Hold** ({len(told['holds'])})",
+        "does not hold": f"**Do not hold** ({len(told['does not hold'])})",
+        "not decided": f"**Not decided** ({undecided})",
+    }
+    lines = [f"### {paper}\n"]
+    for verdict, head in heads.items():
+        lines += [f"- {head}", *told[verdict]]
     return [*lines, ""]
+
+
+def _line(where: Standing) -> str:
+    """A claim that was run at a size which decides, and one sentence why it stands so."""
+    told = lead_text(where.claim, where.found.lead)
+    if where.earlier:
+        told += f"*, which {where.found.verdict}; the present recipe was not run."
+    elif where.verdict == "not decided":
+        told += "; that may be chance."
+    elif where.verdict == "does not hold":
+        told += f"; {_first_sentence(where.why)}"
+    else:
+        told += "."
+    return f"  - {where.claim.text} (`{where.name}`, {where.size}): {told}"
+
+
+def _hint(claims: list[Standing]) -> str:
+    """What laptop size says."""
+    hold = sum(where.found.verdict == "holds" for where in claims)
+    return f"{hold} of {len(claims)}" + ("*" if any(where.earlier for where in claims) else "")
 
 
 def _first_sentence(text: str) -> str:

@@ -1,6 +1,8 @@
 """The reproductions that come with cosilo, and the recipe of each case in a size."""
 
 import copy
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,14 @@ from cosilo.comparison.compare import plan_for
 from cosilo.comparison.plan import Plan
 from cosilo.config import settings
 from cosilo.config.build import Source
-from cosilo.config.reproduces import Reproduces, Size
+from cosilo.config.reproduces import Reproduces, Size, ValuePath
 from cosilo.errors import ConfigError
 from cosilo.recipes import RECIPES
+from cosilo.reproduce.record import ReproductionRecord
 from cosilo.text import guess, listing
+
+#: Keys of a recipe that change how fast a result comes, and not the result.
+_NO_MATTER = ("workers", "timeout", "runs")
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,17 @@ class Reproduction:
             for key, value in table.items():
                 settings.put(values, key, copy.deepcopy(value), f"{self.name}: reproduces: {key}")
         return values
+
+    def digest(self, case: str, size: Size) -> str:
+        """What tells the recipe of one case from what it was before or will be."""
+        values = {key: value for key, value in self.case(case, size).items() if key not in _NO_MATTER}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+    def changed_since(self, record: ReproductionRecord) -> list[str]:
+        """The cases of a record whose recipe is another one now; all, if the record does not tell it."""
+        run = dict.fromkeys(ValuePath.parse(path.partition(" / ")[0]).case for path in record.values)
+        now = {case: self.digest(case, record.size) for case in run if case in self.about.case}
+        return [case for case in run if case not in now or record.recipes.get(case) != now[case]]
 
     def plans(self, size: Size, seeds: int, folder: Path) -> dict[str, Plan]:
         """By case: what is compared, with what is in the case's folder already."""

@@ -132,13 +132,16 @@ def _by_silo(run: RunDirectory, what: Measure) -> dict[str, float]:
     """What a measure is the mean of; nothing if it is none."""
     if what == "bytes":
         return {name: float(run.bytes_sent(name)) for name in run.about["silos"]}
-    relative = run.relative_accuracy()
+    relative, control = run.relative_accuracy(), run.relative_control()
     labelling = run.result.get("labelling", {}).get(str(FEDERATED), {})
     found: dict[str, dict[str, float]] = {
         "accuracy": run.scores(FEDERATED),
         "local": run.scores(LOCAL),
         "relative": relative,
         "share": {name: float(value > 1) for name, value in relative.items()},
+        "control": control,
+        "taught": {name: value - control[name] for name, value in relative.items() if name in control},
+        "joint": run.joint_accuracies() if what == "joint" else {},
         "labelling": {name: score["accuracy"] for name, score in labelling.items()},
     }
     return found.get(what, {})
@@ -147,9 +150,9 @@ def _by_silo(run: RunDirectory, what: Measure) -> dict[str, float]:
 def measure_silos(
     found: Mapping[str, Comparison], about: Reproduces
 ) -> dict[str, list[dict[str, float] | None]]:
-    """By silo, for each seed, the values of those paths in claims that are means over silos."""
+    """By silo, for each seed, the values of those paths that are means over silos."""
     values: dict[str, list[dict[str, float] | None]] = {}
-    for text in about.claimed:
+    for text in about.paths:
         path = ValuePath.parse(text)
         if path.case not in found:
             continue

@@ -63,6 +63,42 @@ def number_values(number: Number, values: Values) -> list[float | None]:
 
 
 @dataclass(frozen=True)
+class SiloError:
+    """The standard error of a mean over silos: how far chance may have moved it that drew these silos."""
+
+    error: float
+    silos: int
+
+
+def error_over_silos(number: Number, values: Values, silos: SiloValues) -> SiloError | None:
+    """Of a number with one seed, which has no other spread; None if it is no mean over silos.
+
+    >>> number = Number(text="relative accuracy", of="iid.cofed.relative")
+    >>> by_silo = {"a": 1.0, "b": 1.2, "c": 1.1}
+    >>> error_over_silos(number, {number.of: [1.1]}, {number.of: [by_silo]}).silos
+    3
+    """
+    seeds = [place for place, value in enumerate(number_values(number, values)) if value is not None]
+    if len(seeds) != 1:
+        return None
+    (place,) = seeds
+    mine = _at(silos, number.of, place)
+    if number.over is not None:
+        others = _at(silos, number.over, place)
+        mine = {name: value / others[name] for name, value in mine.items() if others.get(name)}
+    found = average(mine.values())
+    if found is None or found.std is None:
+        return None
+    return SiloError(found.std / math.sqrt(len(mine)), len(mine))
+
+
+def _at(silos: SiloValues, path: str, place: int) -> Mapping[str, float]:
+    """By silo, on one of the seeds; nothing if nothing is known."""
+    rows = silos.get(path, [])
+    return (rows[place] or {}) if place < len(rows) else {}
+
+
+@dataclass(frozen=True)
 class Lead:
     """The mean of paired differences with its confidence interval; one pair has none."""
 
@@ -132,7 +168,7 @@ def _differences_by_silo(more: str, than: str | float, silos: SiloValues) -> lis
         if isinstance(than, float):
             found += [value - than for value in mine.values()]
             continue
-        theirs = [*silos.get(than, []), *[None] * (place + 1)][place] or {}
+        theirs = _at(silos, than, place)
         found += [value - theirs[name] for name, value in mine.items() if name in theirs]
     return found
 

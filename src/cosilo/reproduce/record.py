@@ -43,7 +43,9 @@ class ReproductionRecord:
     date: str
     #: How large a run is, in words.
     scale: str
-    #: Of the paths that claims are about: for each seed the values by silo, if it is a mean over silos.
+    #: By case: what tells its recipe from others.
+    recipes: dict[str, str] = field(default_factory=dict)
+    #: Of the paths that are means over silos: for each seed the values by silo.
     silos: dict[str, list[dict[str, float] | None]] = field(default_factory=dict)
     #: By line of a curve: its points, for each seed on which there are some.
     curves: dict[str, list[list[tuple[float, float]]]] = field(default_factory=dict)
@@ -63,7 +65,7 @@ def read_record(path: Path) -> ReproductionRecord:
     """A record from its file."""
     found: dict[str, Any] = read_json(path)
     known = {one.name for one in fields(ReproductionRecord)}
-    if not known - {"silos", "curves"} <= set(found) <= known:
+    if not known - {"recipes", "silos", "curves"} <= set(found) <= known:
         raise RunError(f"{path}: is not the record of a reproduction; delete it and reproduce it again")
     return ReproductionRecord(**found)
 

@@ -29,7 +29,10 @@ _READING = """## How to read the rest
   takes up to eight hours; paper size has the paper's protocol.
 - **Holds**: the 95 % confidence interval (Student's t) of the paired differences is above 0, for every method
   that the claim speaks of; **does not hold**: for one of them it is nowhere above 0; else **not decided**.
-  Pairs are seeds; with fewer than three of these, silos, where a value is a mean over silos.
+  Pairs are seeds; with fewer than three of these, silos, where a value is a mean over silos. A number of one
+  seed has its standard error over silos in brackets.
+- A record is **of an earlier recipe** if the recipe has changed since it was made: `cosilo reproduce NAME`
+  would give other numbers now. What it says decides nothing.
 """
 
 _HEADS = " | ".join(f"{size} size" for size in SIZES)
@@ -72,8 +75,8 @@ def _overview(library: Mapping[str, Reproduction], records: Records) -> str:
     rows = [f"| reproduction | paper | {_HEADS} |", "|---|---|---|---|---|"]
     for name, one in library.items():
         verdicts = [
-            overall(one.about, records[name, size])
-            if (name, size) in records
+            overall(one.about, record) + (" (of an earlier recipe)" if one.changed_since(record) else "")
+            if (record := records.get((name, size))) is not None
             else _no_record(one.about, size)
             for size in SIZES
         ]
@@ -101,7 +104,7 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
     if curves := _curves(records):
         texts = "; ".join(curve.text for curve in about.curve)
         lines.append(f"![Curves at {curves.size} size: {texts}]({folder}/{one.name}-curves.svg)\n")
-    lines += [_facts(size, record) for size, record in records.items()]
+    lines += [_facts(one, record) for record in records.values()]
     return "\n".join(lines) + "\n"
 
 
@@ -116,7 +119,7 @@ def _table(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> lis
             if record is None:
                 cells.append(_no_record(about, size))
                 continue
-            found = shown_average(number, judge_number(number, record.values).average)
+            found = shown_average(number, record)
             verdict = verdict_of(about, number, record.values)
             cells.append(f"{found}; {verdict}" if verdict else found)
         rows.append(f"| {' | '.join(cells)} |")
@@ -168,9 +171,15 @@ def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list
     return [f"Why not ({'; '.join(whose)}): {why}" for why, whose in told.items()]
 
 
-def _facts(size: str, record: ReproductionRecord) -> str:
+def _facts(one: Reproduction, record: ReproductionRecord) -> str:
     seeds = ", ".join(map(str, record.seeds))
+    changed = one.changed_since(record)
+    note = ""
+    if changed:
+        # Where only some cases are of an earlier recipe, these are named.
+        some = f" in {', '.join(changed)}" if record.recipes else ""
+        note = f" **Of an earlier recipe**, which has changed since{some}."
     return (
-        f"{size.capitalize()} size: {record.scale}, seeds {seeds}; {record.minutes:,.0f} minutes on "
-        f"{record.machine}; cosilo {record.version}, commit {record.commit}, {record.date}.  "
+        f"{record.size.capitalize()} size: {record.scale}, seeds {seeds}; {record.minutes:,.0f} minutes on "
+        f"{record.machine}; cosilo {record.version}, commit {record.commit}, {record.date}.{note}  "
     )

@@ -66,6 +66,7 @@ def _record(one: Reproduction, size: Size, found: Mapping[str, Comparison]) -> R
         version=__version__,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         scale=_scale(found),
+        recipes={case: one.digest(case, size) for case, comparison in found.items() if comparison.runs},
         silos=measure_silos(found, one.about),
         curves=measure_curves(found, one.about),
     )

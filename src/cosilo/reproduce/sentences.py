@@ -3,8 +3,14 @@
 from collections import Counter
 
 from cosilo.config.reproduces import Claim, Number, Reproduces, ValuePath
-from cosilo.report.averages import Average
-from cosilo.reproduce.paper_verdict import ClaimVerdict, Lead, Values, judge_claim, judge_number
+from cosilo.reproduce.paper_verdict import (
+    ClaimVerdict,
+    Lead,
+    Values,
+    error_over_silos,
+    judge_claim,
+    judge_number,
+)
 from cosilo.reproduce.record import ReproductionRecord
 
 PERCENT = "share"
@@ -32,12 +38,15 @@ def shown(number: Number, value: float) -> str:
     return _form(number, value) + (" %" if unit(number) == PERCENT else "")
 
 
-def shown_average(number: Number, found: Average | None) -> str:
-    """Mean ± spread with its unit, or a dash."""
+def shown_average(number: Number, record: ReproductionRecord) -> str:
+    """Mean ± spread with its unit, or of one seed the standard error over silos; or a dash."""
+    found = judge_number(number, record.values).average
     if found is None:
         return "–"
     spread = "" if found.std is None else f" ± {_form(number, found.std)}"
-    return _form(number, found.mean) + spread + (" %" if unit(number) == PERCENT else "")
+    text = _form(number, found.mean) + spread + (" %" if unit(number) == PERCENT else "")
+    one = error_over_silos(number, record.values, record.silos)
+    return text if one is None else f"{text} (± {_form(number, one.error)}, {one.silos} silos)"
 
 
 def _form(number: Number, value: float) -> str:

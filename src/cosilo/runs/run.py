@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from cosilo.errors import RunError
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Fields, decode
-from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Stage
 from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
 from cosilo.runs.silo_record import SiloRecord
@@ -142,6 +142,21 @@ class RunDirectory:
         """Accuracy after a stage (`local`, `federated`) of the silos that share it."""
         found = self.result["scores"].get(str(stage), {})
         return {name: score["accuracy"] for name, score in found.items()}
+
+    def joint_accuracies(self) -> dict[str, float]:
+        """What the global network reaches at the end on the part of the joint test set that each silo brings.
+
+        Members stand for their institution. Only where the records are on this machine.
+        """
+        members: dict[str, list[str]] = self.about.get("members", {})
+        found = {}
+        for name in self.about["silos"]:
+            for one in [f"{name}/{member}" for member in members[name]] if name in members else [name]:
+                path = self.folder / "silos" / one.replace("/", "/members/") / "scores.json"
+                scores = read_json(path) if path.exists() else {}
+                if (score := scores.get(str(FEDERATED), {}).get(str(Measure.JOINT))) is not None:
+                    found[one] = float(score["accuracy"])
+        return found
 
     def relative_accuracy(self) -> dict[str, float]:
         """Accuracy after the federation divided by that of local training, by silo: above 1 is a gain."""

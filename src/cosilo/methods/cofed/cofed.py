@@ -210,7 +210,7 @@ class CoFED(Method):
             return dict(self.weights)
         return dict.fromkeys(silos.names, 1.0)
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Update training is of all data again, and what was elected; no model leaves a silo."""
         local, update = epochs_of(participants), epochs_of(participants, "update")
         epochs = None if local is None or update is None else local + self.rounds * update

@@ -256,7 +256,7 @@ class DoFedSPP(Method):
         found.similarity = Matrix(silos=silos.names, values=np.round(similar, 4).tolist())
         found.budget = None if self.budget is None else self.budget.total
 
-    def effort(self, participants: Sequence[Participant]) -> Effort:
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Reciprocal models are what is uploaded, and what trains on the silo's own data."""
         uploads = None if self.budget is not None else min(self.uploads or 10, len(participants))
         return Effort(uploads, self.warm_up + self.rounds * self.epochs, judged_every=1)
