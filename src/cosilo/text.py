@@ -1,7 +1,8 @@
 """Parts of one-line errors: short lists, guesses at a misspelt name, causes in one line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 
 def listing(items: Iterable[object], most: int = 12) -> str:
@@ -36,3 +37,17 @@ def cause(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     text = lines[0].strip() if lines else type(error).__name__
     return text if len(text) <= 160 else text[:159] + "…"
+
+
+def differences(before: Any, now: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Dotted keys with two values that are not the same; where `use` differs, nothing else has to be said.
+
+    >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}))
+    [('a.c', 2, 3)]
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        other = before.get("use") != now.get("use")
+        for key in ["use"] if other else dict.fromkeys([*before, *now]):
+            yield from differences(before.get(key), now.get(key), f"{at}.{key}" if at else str(key))
+    elif before != now:
+        yield at, before, now

@@ -82,7 +82,7 @@ def test_on_one_seed_all_methods_have_the_same_silos(recipe, tmp_path):
     found = compare(values, source, ["local", "cofed"], 2, tmp_path / "c")
 
     def data(method, seed):
-        path = found.runs[method, seed].folder / "silos/silo-1/data.json"
+        path = found.runs[method, seed].folder / "silos/silo-1/identity.json"
         return path.read_text()
 
     assert data("local", 0) == data("cofed", 0)
@@ -143,7 +143,10 @@ def test_data_that_changed_does_not_get_into_a_comparison(tmp_path):
     source = Source("clinics.toml", tmp_path)
     compare(values, source, ["local"], 1, tmp_path / "c")
     (tmp_path / "south.csv").write_text(rows + "71,no\n")
-    with pytest.raises(ConfigError, match="local-seed0: silo 'south': its data is not what it was"):
+    with pytest.raises(
+        ConfigError,
+        match=r"local-seed0: silo 'south': is not what it was .*: training data; .*such as .*/c-2, ",
+    ):
         compare(values, source, ["local"], 2, tmp_path / "c")
     assert not (tmp_path / "c/local-seed1").exists()
 

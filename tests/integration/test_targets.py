@@ -105,7 +105,7 @@ def test_mistakes_are_one_line(folder, cosilo):
     recipe = (folder / "run/recipe.json").read_text()
     (folder / "run/recipe.json").write_text(recipe.replace('"seed": 1', '"seed": 2'))
     assert (
-        "silo 'silo-1': its data is not what it was when the run began"
+        "silo 'silo-1': is not what it was when the run began: training data"
         in cosilo("labels", "run", "silo-1")[2]
     )
     (folder / "run/recipe.json").unlink()

@@ -60,12 +60,12 @@ def test_a_run_goes_on_with_the_same_data_only(tmp_path, silos, pool):
     X = X.copy()
     X[0, 0] += 1
     changed[0] = Silo("tree", X, changed[0].task.decode(y), changed[0].learner)
-    with pytest.raises(RunError, match="silo 'tree': its data is not what it was when the run began"):
+    with pytest.raises(RunError, match="silo 'tree': is not what it was when the run began: training data; "):
         Federation(changed, pool).run(tmp_path / "run")
     # A worker opens a silo when it is asked for something; here that is the last ask of all.
     *_, last = sorted((tmp_path / "run/journal").iterdir())
     shutil.rmtree(last)
-    with pytest.raises(RunError, match="silo 'tree': its data is not what it was when the run began"):
+    with pytest.raises(RunError, match="silo 'tree': is not what it was when the run began: training data; "):
         Federation(changed, pool, engine=LocalEngine(2)).run(tmp_path / "run")
     assert Federation(silos(), pool).run(tmp_path / "run").status == "finished"
 

@@ -21,8 +21,7 @@ from cosilo.config.build import Source
 from cosilo.config.settings import validate
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
-from cosilo.runs.durable_files import read_json
-from cosilo.runs.run import RunDirectory, begin, locked, new_folder_name
+from cosilo.runs.run import RunDirectory, locked, new_folder_name
 from cosilo.text import listing
 
 
@@ -141,14 +140,7 @@ def _problems(plan: Plan, seed: int, members: build.Members, folder: Path) -> li
             federation = plan.federation((method, seed), members)
             problems += federation.check()
             if (path / "run.json").exists():
-                begin(path, federation.settings(), None)  # raises if that is another run
-                for silo in federation.silos:
-                    known = path / "silos" / silo.name / "data.json"
-                    if known.exists() and read_json(known) != {"fingerprint": silo.fingerprint()}:
-                        problems.append(
-                            f"{path}: silo {silo.name!r}: its data is not what it was when the run began; "
-                            "put it back or choose another directory"
-                        )
+                federation.open_folder(path, folder)  # raises if that is another run
         except CosiloError as error:
             problems += str(error).splitlines()
     return problems

@@ -1,7 +1,7 @@
 """What a comparison compares: methods, seeds, and the parameters that each method gets from one recipe."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from cosilo.methods.base import Method
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.durable_files import read_json, write_json
 from cosilo.runs.run import RunDirectory
-from cosilo.text import guess, listing
+from cosilo.text import differences, guess, listing
 
 #: Keys that may differ when a comparison continues: methods are compared by their parameters,
 #: the others change how fast a result comes, or is said to come, and not the result.
@@ -239,7 +239,7 @@ def merge_plans(folder: Path, old: Plan, new: Plan) -> Plan:
         was, becomes = ({"use": one.name, **one.model_dump()} for one in (method, now[name]))
         pairs.append(({name: was}, {name: becomes}))
     for was, becomes in pairs:
-        for key, before, after in _differences(was, becomes):
+        for key, before, after in differences(was, becomes):
             raise RunError(
                 f"{folder}: is a comparison with {key} = {before!r}, now it is {after!r}; "
                 "choose another directory or delete this one"
@@ -249,12 +249,3 @@ def merge_plans(folder: Path, old: Plan, new: Plan) -> Plan:
 
 def _fixed(plan: Plan) -> dict[str, Any]:
     return plan.settings.model_dump(mode="json", exclude=_FREE)
-
-
-def _differences(before: Any, now: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Dotted keys with two values that are not the same."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*before, *now]):
-            yield from _differences(before.get(key), now.get(key), f"{at}.{key}" if at else str(key))
-    elif before != now:
-        yield at, before, now

@@ -92,9 +92,13 @@ class Institution(Participant):
         """The number of its members' training instances."""
         return sum(silo.size for silo in self.silos)
 
-    def fingerprint(self) -> str:
-        """Of all members' data."""
-        return " ".join(f"{silo.name}:{silo.fingerprint()}" for silo in self.silos)
+    def identity(self) -> dict[str, Any]:
+        """Who its members are, and how many have to answer; what they are is in their own records."""
+        return {
+            "members": [silo.name for silo in self.silos],
+            "quorum": self.quorum,
+            "shares": sorted(self.shares),
+        }
 
     def preload(self) -> None:
         """What the members' learners need."""

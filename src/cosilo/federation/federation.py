@@ -1,7 +1,7 @@
 """A federation: silos, a pool and a method; run it and get better models."""
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,15 @@ from cosilo.errors import ConfigError, CosiloError, DataError, RunError
 from cosilo.federation.engines import engine_named
 from cosilo.federation.progress_bar import ProgressBar
 from cosilo.federation.run import Run
+from cosilo.learners.description import describe
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.events import Observer
 from cosilo.protocol.participant import check_names_differ, check_quorum
 from cosilo.protocol.task import Task
-from cosilo.runs.run import begin, locked, new_folder_name
-from cosilo.runs.silo_record import SiloRecord
+from cosilo.runs.run import RunDirectory, begin, instead, locked, new_folder_name
+from cosilo.runs.silo_record import SiloRecord, changes
 from cosilo.silo.silo import Silo
 from cosilo.silo.target_labels import aims
 from cosilo.simulated_time.clock import Clock
@@ -240,19 +241,20 @@ class Federation:
         self.engine.ready(from_recipe=self._recipe is not None)
         watching = [ProgressBar()] if observers is None else list(observers)
         with locked(path):
-            run = begin(path, self.settings(), self._recipe)
+            run = self.open_folder(path)
             clock = self._clock_values()
             if run.about.get("clock") != clock:
                 if run.clock is not None and run.clock.budget is not None:
                     raise RunError(
                         f"{path}: was begun with a clock whose budget ends it, now the clock is another one; "
-                        "put it back, choose another directory or delete this one"
+                        f"put it back, or {instead(path)}"
                     )
                 run.set_status(run.status, clock=clock)  # it only tells the time, also of what is past
             if run.status == "refused":
                 _start_over(path)
             if run.status != "finished":
-                run.set_status("running", quorum=self.quorum, timeout=self.timeout, **self.engine.about())
+                facts = {"quorum": self.quorum, "timeout": self.timeout, **self.engine.about()}
+                run.set_status("running", code=describe(type(self.method)).value, **facts)
                 self._execute(PlannedRun(run, self.method, self.terms(), self.silos, watching))
             for silo in self.silos:
                 record = SiloRecord(path / "silos" / silo.name)
@@ -261,6 +263,29 @@ class Federation:
                     silo.keep_record(record)
         institutions = {silo.name: silo for silo in self.silos if isinstance(silo, Institution)}
         return Run(path, {silo.name: silo for silo in self._plain}, institutions)
+
+    def open_folder(self, path: Path, whole: Path | None = None) -> RunDirectory:
+        """A run directory as this federation's: a new one, or one whose run is this run, or an error.
+
+        `whole` is the folder that its owner has a say in, if not this one.
+        """
+        run, code = begin(path, self.settings(), self._recipe, whole), describe(type(self.method)).value
+        if run.status == "finished" and run.about.get("code", code) != code:  # till then it may be mended
+            raise RunError(f"{path}: was run with other code of {run.method}; {instead(whole or path)}")
+        if run.status != "refused":  # there nothing was computed
+            for changed in self._changes(path):
+                raise RunError(f"{path}: {changed}; put it back, or {instead(whole or path)}")
+        return run
+
+    def _changes(self, path: Path) -> Iterator[str]:
+        """What silos and members with a record there are not any more."""
+        for silo in self.silos:
+            folder = path / "silos" / silo.name
+            if changed := changes(folder, silo):
+                yield changed
+            for member in silo.silos if isinstance(silo, Institution) else ():
+                if changed := changes(folder / "members" / member.name, member):
+                    yield f"silo {silo.name!r}: {changed}"
 
     def terms(self) -> Terms:
         """What the coordinator knows of it."""
@@ -299,5 +324,5 @@ def _start_over(path: Path) -> None:
     for folder in (path, *path.glob("silos/*"), *path.glob("silos/*/members/*")):
         for name in ("journal", "replies", "states"):
             shutil.rmtree(folder / name, ignore_errors=True)
-        for name in ("asks.jsonl", "step.json"):
+        for name in ("asks.jsonl", "step.json", "identity.json"):
             (folder / name).unlink(missing_ok=True)

@@ -99,7 +99,7 @@ class Network:
         self.tokens = tokens
         self.update = update or self.training.but(batch=1000, balanced=True)
         self.weighs_by_itself = self.update.balanced
-        self._changes = {False: choices, True: update_choices}
+        self.changes = {False: choices, True: update_choices}
         candidates = [*self._choices(False), *self._choices(True)]
         self.wants_validation = len(candidates) > 2 or any(one.patience is not None for one in candidates)
         #: How the last training ended up: settings with which the same comes out without a look at held data.
@@ -162,7 +162,7 @@ class Network:
 
     def _choices(self, update: bool) -> list[Training]:
         base = self.update if update else self.training
-        return [base, *(base.but(**change) for change in self._changes[update])]
+        return [base, *(base.but(**change) for change in self.changes[update])]
 
     def train(
         self,

@@ -5,7 +5,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from cosilo.errors import ConfigError
 from cosilo.learners.base import Learner
@@ -129,8 +129,8 @@ class Participant(ABC):
         """The number of training instances, for its owner."""
 
     @abstractmethod
-    def fingerprint(self) -> str:
-        """A hash of all data, for its own use."""
+    def identity(self) -> dict[str, Any]:
+        """All that its part of a result depends on, in hashes and settings, for its own use."""
 
     @abstractmethod
     def perform(self, step: Step, message: Message, number: int) -> Message | None:

@@ -23,7 +23,19 @@ from cosilo.runs.run import RunDirectory
 from cosilo.simulated_time.clock import Clock
 
 #: The keys of run.json that `About` has fields for; every other key is shown as a setting.
-_KNOWN = {"cosilo", "method", "seed", "silos", "pool", "pool_size", "created", "status", "clock", "members"}
+_KNOWN = {
+    "cosilo",
+    "method",
+    "seed",
+    "silos",
+    "pool",
+    "pool_size",
+    "created",
+    "status",
+    "clock",
+    "members",
+    "code",
+}
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from cosilo.runs.journal import Journal
 from cosilo.runs.silo_record import SiloRecord
 from cosilo.simulated_time.clock import Clock, Moment
 from cosilo.simulated_time.institution_time import layered
+from cosilo.text import differences
 
 F = TypeVar("F", bound=Findings)
 
@@ -186,17 +187,20 @@ class RunDirectory:
         }
 
 
-def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] | None) -> RunDirectory:
-    """Open the run directory for these settings: a new one, or that of an unfinished run."""
+def begin(
+    folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] | None, whole: Path | None = None
+) -> RunDirectory:
+    """Open the run directory for these settings: a new one, or that of an unfinished run.
+
+    `whole` is the folder that its owner has a say in, if not this one.
+    """
     path = folder / "run.json"
     if path.exists():
         run = RunDirectory(folder)
-        for key, value in settings.items():
-            if run.about.get(key) != value:
-                raise RunError(
-                    f"{folder}: was begun with {key} = {run.about.get(key)!r}, now it is {value!r}; "
-                    "choose another directory or delete this one"
-                )
+        other = instead(whole or folder)
+        before = {key: run.about.get(key) for key in settings}
+        for key, was, now in differences(before, dict(settings)):
+            raise RunError(f"{folder}: was begun with {key} = {was!r}, now it is {now!r}; {other}")
         return run
     own = {
         ".lock",
@@ -214,6 +218,14 @@ def begin(folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] |
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     write_json(path, {**settings, "created": created, "status": "running"})
     return RunDirectory(folder)
+
+
+def instead(folder: Path) -> str:
+    """What to do where a folder holds another run."""
+    number = 2
+    while (other := folder.with_name(f"{folder.name}-{number}")).exists():
+        number += 1
+    return f"choose another folder, such as {other}, or delete this one"
 
 
 def new_folder_name(parent: Path, method: str) -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import asdict
 from functools import lru_cache
@@ -24,6 +25,10 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
+from cosilo.text import differences, listing
+
+#: The parts of a silo's identity that are hashes.
+HASHES = ("training data", "test data", "joint test data", "target", "unlabelled target", "pool")
 
 
 class SiloRecord:
@@ -32,7 +37,7 @@ class SiloRecord:
     ```
     replies/00004   one line about the last ask, then the reply to it, as it went out
     states/00003/   state.json notes.safetensors model/ after the last step that changed something
-    audit.jsonl   scores.json   log.txt   data.json
+    audit.jsonl   scores.json   log.txt   identity.json
     ```
 
     A step is completed when its reply is there; a state that was written just before a crash, and has no
@@ -72,16 +77,13 @@ class SiloRecord:
         """Where the reply to an ask is kept; the message is what comes after the first line."""
         return self._replies / f"{number:05d}"
 
-    def check_same_data(self, silo: Participant) -> None:
-        """Raise if the silo's data is not what it was when this record was begun."""
-        path, now = self.folder / "data.json", {"fingerprint": silo.fingerprint()}
+    def check_identity(self, silo: Participant, but: Collection[str] = ()) -> None:
+        """Raise if the silo is not what it was when this record was begun; `but`: what may change."""
+        path = self.folder / "identity.json"
         if not path.exists():
-            write_json(path, now)
-        elif read_json(path) != now:
-            raise RunError(
-                f"silo {silo.name!r}: its data is not what it was when the run began; "
-                "put it back or start a new run"
-            )
+            write_json(path, silo.identity())
+        elif changed := changes(self.folder, silo, but):
+            raise RunError(f"{changed}; put it back or start a new run")
 
     # ------------------------------------------------------------------ steps
 
@@ -186,6 +188,32 @@ class SiloRecord:
         """Log what only the silo's owner may read: the learner's warnings, full tracebacks of failures."""
         with explain_write_errors(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             file.write(text.rstrip() + "\n")
+
+
+def changes(folder: Path, silo: Participant, but: Collection[str] = ()) -> str | None:
+    """What is not as it was when a silo's record was begun, in words; None: nothing, or there is no record.
+
+    `but` are parts of its identity that may change.
+    """
+    path = folder / "identity.json"
+    if not path.exists():
+        return None
+    before, now = (
+        {key: value for key, value in one.items() if key not in but}
+        for one in (read_json(path), silo.identity())
+    )
+    changed = [_change(*one) for one in differences(before, now)]
+    if not changed:
+        return None
+    return f"silo {silo.name!r}: is not what it was when the run began: {listing(changed, 3)}"
+
+
+def _change(key: str, before: object, now: object) -> str:
+    """What changed, with both values unless these are hashes, which say nothing."""
+    if key in HASHES:
+        return key
+    was, becomes = (text if len(text := repr(value)) <= 60 else f"{text[:59]}…" for value in (before, now))
+    return f"{key} (was {was}, now {becomes})"
 
 
 def _numbers(folder: Path) -> list[int]:

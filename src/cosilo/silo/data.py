@@ -123,15 +123,20 @@ class PrivateData:
                 f"{self._where}: only class {only!r} is in the training data; wants at least two classes"
             )
 
-    def fingerprint(self) -> str:
-        """A hash of all data, for the silo's own use."""
-        parts = [self.own, *([self.test] if self.test is not None and self._test_fraction is None else [])]
-        target = []
+    def fingerprints(self) -> dict[str, Any]:
+        """Hashes of all data and how it is split, for the silo's own use: what its results depend on."""
+        found: dict[str, Any] = {"training data": _fingerprint(self.own)}
+        if self._test_fraction is not None:
+            found["test"] = self._test_fraction
+        elif self.test is not None:
+            found["test data"] = _fingerprint(self.test)
+        if self.counts_jointly is not None:
+            found["joint test data"] = fingerprint(self.counts_jointly[:, np.newaxis])
         if self.target is not None:
-            parts.append(self.target.labelled)
-            kind = "hidden" if self.target.hidden else "target"
-            target = [kind, fingerprint(self.target.unlabelled, self.target.truth)]
-        return "-".join([*(fingerprint(X) + fingerprint(y[:, np.newaxis]) for X, y in parts), *target])
+            found["target"] = _fingerprint(self.target.labelled)
+            kind = "hidden" if self.target.hidden else "seen"
+            found["unlabelled target"] = f"{kind}-{fingerprint(self.target.unlabelled, self.target.truth)}"
+        return {**found, "validation": self.validation_fraction}
 
     @property
     def joint_test(self) -> Examples | None:
@@ -216,6 +221,10 @@ def joined(one: Examples, other: Examples) -> Examples:
 
 def _part(examples: Examples, index: NDArray[np.int64]) -> Examples:
     return take(examples[0], index), examples[1][index]
+
+
+def _fingerprint(examples: Examples) -> str:
+    return f"{fingerprint(examples[0])}-{fingerprint(examples[1][:, np.newaxis])}"
 
 
 def _fraction(where: str, name: str, value: float) -> float:

@@ -13,6 +13,7 @@ from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError
 from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Codes, Learner
+from cosilo.learners.description import describe
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.task import Task
 from cosilo.silo.data import PrivateData, Test
@@ -176,9 +177,17 @@ class Holdings(Participant, ABC):
         """The classes that its model chooses among, as labels of the type that its own have."""
         return self.as_given(np.array(self.among.codes_in(self.task)))
 
-    def fingerprint(self) -> str:
-        """A hash of all data."""
-        return self.data.fingerprint()
+    def identity(self) -> dict[str, Any]:
+        """All that its part of a result depends on, in hashes and settings, for its own use."""
+        learner = describe(self.learner)
+        return {
+            **self.data.fingerprints(),
+            "task": list(self.task.classes),
+            "pool": self.pool_fingerprint,
+            "learner": learner.value,
+            "version": learner.versions,
+            "shares": sorted(self.shares),
+        }
 
     def count_jointly(self, counts: NDArray[np.bool_]) -> None:
         """Say which of its test instances count here in the joint test set, where other silos have them too.

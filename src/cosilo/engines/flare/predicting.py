@@ -26,7 +26,7 @@ def predictions(silo_file: Path, record: Path, instances: Path, labeller: bool =
     if not (record / "audit.jsonl").exists():
         raise RunError(f"{record}: is not a silo's record of a run (it has no audit.jsonl)")
     kept = SiloRecord(record)
-    kept.check_same_data(silo)
+    kept.check_identity(silo, but=["shares", "version"])
     kept.restore(silo)
     if not silo.trained:
         raise RunError(f"{record}: has no model yet; the run did not get that far")
