@@ -19,16 +19,19 @@ _FIRST = 10
 
 
 def labels(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run directory; at a silo, its own folder of a run.")
+    ],
     silo: Annotated[str, typer.Argument(help="The silo whose target was labelled.")],
     file: Annotated[Path | None, typer.Option("--out", help="A .csv or .parquet file to write.")] = None,
 ) -> None:
     """Write the labels that a run found for a silo's unlabelled target points, or show the first ones."""
     from cosilo.config.target_labels import read_labels
+    from cosilo.runs.run import record_in
 
     if file is not None:
         known_ending(file)
-    found = read_labels(folder, silo)
+    found = read_labels(record_in(folder, silo))
     if file is not None:
         write_labels(found, file)
         return
@@ -62,8 +65,11 @@ def _first(found: "pd.DataFrame") -> "Table":
     """The first rows."""
     import pandas as pd
 
-    table = new_table("point", *found.columns)
-    for place, row in enumerate(found.head(_FIRST).itertuples(index=False), start=1):
-        label, confidence, speakers = row
-        table.add_row(str(place), label, "unknown" if pd.isna(confidence) else f"{confidence:.3f}", speakers)
+    table = new_table(*map(str, found.columns))
+    shown = found.head(_FIRST).astype(object)
+    shown["confidence"] = [
+        "unknown" if pd.isna(value) else f"{value:.3f}" for value in found["confidence"].head(_FIRST)
+    ]
+    for row in shown.itertuples(index=False):
+        table.add_row(*map(str, row))
     return table

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-from cosilo.cli import checking, labels, looking, organisations, reproduce, running, votes
+from cosilo.cli import checking, labels, looking, models, organisations, reproduce, running, votes
 from cosilo.cli.printing import say, tell
 from cosilo.errors import CosiloError
 from cosilo.version import __version__
@@ -26,12 +26,13 @@ for command in (
     running.resume,
     looking.report,
     votes.votes,
+    models.predict,
+    models.use,
     labels.labels,
     looking.methods,
     looking.runs,
     organisations.provision,
     organisations.join,
-    organisations.predict,
     organisations.submit,
     organisations.status,
     organisations.stop,

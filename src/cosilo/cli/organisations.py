@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cosilo.cli.checking import show_silo
-from cosilo.cli.labels import known_ending, write_labels
 from cosilo.cli.printing import new_table, say, show, tell
 from cosilo.errors import ConfigError, RunError
 
@@ -87,22 +86,6 @@ def join(
     connection_problem(kit)  # a certificate that will never do is told before anything is started
     process = processes.start_site(kit, file, folder)
     _stay(process, kit, lambda: _connection(process, kit))
-
-
-def predict(
-    silo: Annotated[Path, typer.Argument(metavar="SILO.toml", help="The silo's own file.")],
-    record: Annotated[Path, typer.Argument(metavar="RUN", help="The silo's folder of a run.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Instances like the silo's own.")],
-    written: Annotated[Path, typer.Option("--out", help="A .csv or .parquet file to write.")],
-    labeller: Annotated[
-        bool, typer.Option("--labeller", help="Ask the models of others that labelled its target instead.")
-    ] = False,
-) -> None:
-    """Label new instances with the model that a silo got from a run."""
-    from cosilo.engines.flare.predicting import predictions
-
-    known_ending(written)
-    write_labels(predictions(silo, record, file, labeller), written)
 
 
 def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cosilo import data
 from cosilo.config.resolve import make_learner
-from cosilo.config.settings import PoolSettings, Settings, SiloSettings
+from cosilo.config.settings import LearnerSettings, PoolSettings, Settings, SiloSettings
 from cosilo.config.source import Source, naming_key
 from cosilo.config.target import make_target
 from cosilo.coordination.institution import Institution
@@ -94,7 +94,7 @@ def _silo(one: SiloSettings, seed: int, source: Source, where: str) -> Silo:
     pool = None
     if one.pool is not None:
         pool = make_pool(one.pool, seed, None, source, f"silo {one.name!r}, pool")
-    return Silo(
+    silo = Silo(
         one.name,
         X,
         y,
@@ -107,6 +107,19 @@ def _silo(one: SiloSettings, seed: int, source: Source, where: str) -> Silo:
         pool=None if pool is None else pool.X,
         pool_labels=None if pool is None else pool.y,
     )
+    target = {}
+    if one.target is not None:
+        apart = one.target.unlabelled
+        target = {"unlabelled": str(apart or one.target.path), "gaps": None if apart else "yes"}
+    silo.origin = origin(one.learner, source, label=one.label, text=one.text, **target)
+    return silo
+
+
+def origin(learner: LearnerSettings, source: Source, **files: str | None) -> dict[str, Any]:
+    """What a silo's record says about where its learner came from, and how its files are read."""
+    known = {key: value for key, value in files.items() if value is not None}
+    settings = learner.model_dump(mode="json", exclude_unset=True)
+    return {"folder": str(source.folder.resolve()), "learner": settings, **known}
 
 
 def _examples(one: SiloSettings, path: Path, where: str) -> tuple[Instances, NDArray[Any]]:

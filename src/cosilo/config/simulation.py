@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosilo import data
 from cosilo.config.resolve import make_learner
 from cosilo.config.settings import SimulationSettings
-from cosilo.config.silos import table_of
+from cosilo.config.silos import origin, table_of
 from cosilo.config.source import Source, naming_key
 from cosilo.config.split_settings import ValueSplit
 from cosilo.coordination.institution import Institution
@@ -71,6 +71,7 @@ def simulate(
                 shares=settings.shares,
             )
         )
+        silos[-1].origin = origin(learner, source)
         silos[-1].count_jointly(counts)
     left = np.setdiff1d(np.arange(len(train)), np.concatenate(taken))
     dealt = silos if settings.institutions is None else _dealt(silos, settings, where)

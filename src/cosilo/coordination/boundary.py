@@ -81,6 +81,8 @@ class Boundary:
         if isinstance(silo, Institution):
             silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
         elif isinstance(silo, Silo):
+            about = {"method": procedure.name, **silo.about()}
+            self._record.introduce(about, silo.learner)
             silo.hold_out_test_data()
         #: A member's learner before any training, which takes hardly any memory.
         self._untrained = None if within is None else silo.learner

@@ -15,10 +15,13 @@ SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", "
 
 
 def read_folder(folder: Path) -> tuple[NDArray[np.uint8], NDArray[np.object_] | None]:
-    """The images in the order of their names and their classes; without subfolders, no classes.
+    """The images in the order of their names and their classes; without subfolders, no classes."""
+    paths, labels = image_files(folder)
+    return _read(folder, paths), labels
 
-    Other files and hidden ones are skipped.
-    """
+
+def image_files(folder: Path) -> tuple[list[Path], NDArray[np.object_] | None]:
+    """The files of images in their order, and their classes; other files and hidden ones are skipped."""
     visible = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     classes = [path for path in visible if path.is_dir()]
     loose = _images(visible)
@@ -30,7 +33,7 @@ def read_folder(folder: Path) -> tuple[NDArray[np.uint8], NDArray[np.object_] | 
     if not classes:
         if not loose:
             raise DataError(f"{folder}: is empty; wants one subfolder of images per class, or images alone")
-        return _read(folder, loose), None
+        return loose, None
     paths, labels = [], []
     for path in classes:
         own = _images(sorted(path.iterdir()))
@@ -38,7 +41,7 @@ def read_folder(folder: Path) -> tuple[NDArray[np.uint8], NDArray[np.object_] | 
             raise DataError(f"{path}: holds no images ({', '.join(sorted(SUFFIXES))}); fill or remove it")
         paths += own
         labels += [path.name] * len(own)
-    return _read(folder, paths), np.array(labels, dtype=object)
+    return paths, np.array(labels, dtype=object)
 
 
 def _images(paths: list[Path]) -> list[Path]:

@@ -102,6 +102,34 @@ def form(X: Instances) -> str:
     return f"numbers of shape {X.shape[1:]}"
 
 
+def describe_form(X: Instances) -> dict[str, Any]:
+    """The form as plain values, from which `example` makes instances of the same form.
+
+    >>> describe_form(np.zeros((5, 8, 8), dtype=np.uint8))
+    {'shape': [8, 8], 'type': 'uint8'}
+    """
+    if is_frame(X):
+        return {"columns": [[name, str(kind)] for name, kind in X.dtypes.items()]}
+    if X.dtype.kind == "O":
+        return {"text": True}
+    return {"shape": list(X.shape[1:]), "type": str(X.dtype)}
+
+
+def example(described: dict[str, Any]) -> Instances:
+    """No instances at all, of the form that was described.
+
+    >>> example({"shape": [8, 8], "type": "uint8"}).shape
+    (0, 8, 8)
+    """
+    if "columns" in described:
+        import pandas as pd
+
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in described["columns"]})
+    if "text" in described:
+        return np.empty(0, dtype=object)
+    return np.empty((0, *described["shape"]), dtype=described["type"])
+
+
 def is_bytes(X: Instances) -> bool:
     """Whether X is bytes, as images are: networks scale these, and no other numbers."""
     return isinstance(X, np.ndarray) and X.dtype == np.uint8

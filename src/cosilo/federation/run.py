@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from html import escape
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cosilo.coordination.institution import Institution
 from cosilo.protocol.stage import FEDERATED, LOCAL
+from cosilo.runs.kept_models import choose
 from cosilo.runs.run import RunDirectory
+from cosilo.silo.model import Model
 from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 class Run(RunDirectory):
     """One execution of a method, with a directory that holds all of it.
 
-    `Federation.run` gives one; `Run(folder)` opens the directory of another one, finished or not.
+    `Federation.run` gives one; `Run.open(folder)` opens the directory of another one, finished or not.
 
     Parameters
     ----------
@@ -67,8 +70,70 @@ class Run(RunDirectory):
         institutions: Mapping[str, Institution] | None = None,
     ) -> None:
         super().__init__(folder)
+        self._learners: Mapping[str, Any] = {name: silo.learner for name, silo in (silos or {}).items()}
         self.silos = silos or {}
         self.institutions = institutions or {}
+
+    @classmethod
+    def open(cls, folder: str | Path, learners: Mapping[str, Any] | None = None) -> "Run":
+        """Open the directory of a run, with the models of its silos, whose data is not needed for that.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The run directory.
+        learners : mapping, default None
+            By silo, a learner like the one that it trained. A recipe says how to make them again, and
+            scikit-learn's are kept with the run; networks and classes of your own that were handed over in
+            Python have to be handed over again.
+
+        Returns
+        -------
+        Run
+            The run; `model` has what a silo has learnt.
+        """
+        run = cls(folder)
+        run._learners = dict(learners or {})
+        return run
+
+    def model(self, silo: str, which: str | None = None) -> Model:
+        """What a silo has learnt, ready to predict.
+
+        Parameters
+        ----------
+        silo : str
+            Its name; a member of an institution is called "INSTITUTION/MEMBER".
+        which : {"local", "federated", "continued"}, default None
+            Which of its models; None: the one that `use` chose, else what the run ended with.
+
+        Returns
+        -------
+        Model
+            With `predict`, `predict_proba`, `classes` and what was fitted.
+        """
+        # Recipes say how learners are made; they stand above this room.
+        make = import_module("cosilo.config.models").model_of
+        found: Model = make(self.record(silo), self._learners.get(silo), which)
+        return found
+
+    def use(self, silo: str, which: str) -> Model:
+        """Choose which of a silo's models predicts from now on: for `model` and for `cosilo predict`.
+
+        Parameters
+        ----------
+        silo : str
+            Its name.
+        which : {"local", "federated", "continued"}
+            The model from before the federation, the one that came of it, or that of `cosilo continue`.
+
+        Returns
+        -------
+        Model
+            That model.
+        """
+        found = self.model(silo, which)  # it has to be there
+        choose(self.record(silo), which)
+        return found
 
     def report(self) -> Path:
         """Write the report of a finished run, one HTML file that opens offline, into its directory.

@@ -17,6 +17,8 @@ from cosilo.errors import LearnerError
 _CLASSES = ("sklearn", "scipy", "numpy.dtypes", "numpy.random", "numpy.ma")
 _FUNCTIONS = ("sklearn.metrics", "sklearn.utils.validation", "scipy._lib.array_api_compat")
 _NAMES = {"builtins.frozenset", "builtins.range", "collections.Counter", "functools.partial", "numpy.dtype"}
+#: What a saved learner may be made of where nobody says what it is.
+_LIBRARIES = ("lightgbm", "xgboost", "catboost")
 _TEST_HELPERS = {"tests", "testing", "_testing", "_testutils"}
 # A template that holds a path or a partial does not open all of pathlib or functools.
 _NOT_OPENED = {"numpy", *sys.stdlib_module_names}
@@ -61,6 +63,20 @@ def read(path: Path, template: Any) -> Any:
     if type(model) is not type(template):
         raise LearnerError(f"{path} holds a {type(model).__name__}; wants a {type(template).__name__}")
     return model
+
+
+def read_known(path: Path) -> Any:
+    """Read an object that has to be made of well-known libraries: nothing else says what may be in it."""
+    from skops.io import get_untrusted_types, load
+
+    try:
+        asked = get_untrusted_types(file=path)
+        foreign = [kind for kind in asked if not (_trusted(kind, set()) or _inside(kind, _LIBRARIES))]
+        if not foreign:
+            return load(path, trusted=asked)
+    except Exception as error:
+        raise LearnerError(f"{path} cannot be read: {type(error).__name__}") from error
+    raise LearnerError(f"{path} holds types that are not of a well-known library: {', '.join(foreign)}")
 
 
 def _vetted(path: Path, template: Any) -> list[str]:

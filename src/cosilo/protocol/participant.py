@@ -113,6 +113,8 @@ class Participant(ABC):
         self.scores = Scores(self)
         #: Whether the model, the scores or the notes have to be saved with the step.
         self.changed = False
+        #: Whether its model is now the one of local training, which is kept for good.
+        self.trained_alone = False
 
     def recall(
         self, trained: bool, notes: Mapping[str, Value], scores: Mapping[Stage, Mapping[Measure, Score]]

@@ -30,7 +30,7 @@ from cosilo.runs.journal import Journal
 from cosilo.runs.silo_record import SiloRecord
 from cosilo.simulated_time.clock import Clock, Moment
 from cosilo.simulated_time.institution_time import layered
-from cosilo.text import differences
+from cosilo.text import differences, guess, listing
 
 F = TypeVar("F", bound=Findings)
 
@@ -66,13 +66,17 @@ class RunDirectory:
         self.about = {**self.about, "status": status, **facts}
         write_json(self.folder / "run.json", self.about)
 
-    @property
-    def result(self) -> dict[str, Any]:
-        """Scores and findings of a finished run."""
+    def need_finished(self) -> None:
+        """Raise unless the run is finished."""
         if self.status != "finished":
             raise RunError(
                 f"{self.folder}: the run is {self.status}, not finished; `cosilo resume` continues it"
             )
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Scores and findings of a finished run."""
+        self.need_finished()
         found: dict[str, Any] = read_json(self.folder / "result.json")
         return found
 
@@ -127,6 +131,19 @@ class RunDirectory:
             return []
         members = {name: self.asks(name) for name in self.about.get("members", {})}
         return layered(self.asks(), members, clock, self.about["seed"])
+
+    def record(self, silo: str) -> Path:
+        """The folder that a silo keeps of a finished run; a member is "INSTITUTION/MEMBER"."""
+        self.need_finished()
+        path = self.folder / "silos" / silo.replace("/", "/members/")
+        if not path.is_dir():
+            there = self.about["silos"]
+            raise RunError(
+                f"{self.folder}: there is no silo {silo!r}{guess(silo, there)}; wants {listing(there)}"
+                if silo.partition("/")[0] not in there
+                else f"{path}: is not there; silos keep their models, and this one's is elsewhere"
+            )
+        return path
 
     def audit(self, silo: str) -> list[dict[str, Any]]:
         """All that left a silo, in order; a member of an institution is called "INSTITUTION/MEMBER"."""
@@ -185,6 +202,18 @@ class RunDirectory:
             for name in self.about["silos"]
             if (folder / name).is_dir()
         }
+
+
+def record_in(folder: Path, silo: str) -> Path:
+    """A silo's record: in the directory of a run, or the folder itself, where a silo keeps its own runs."""
+    if (folder / "run.json").exists():
+        return RunDirectory(folder).record(silo)
+    if not (folder / "silo.json").exists():
+        raise RunError(f"{folder}: is neither the directory of a run nor a silo's record of one")
+    name = str(read_json(folder / "silo.json")["name"])
+    if name != silo:
+        raise RunError(f"{folder}: is the record of silo {name!r}; got {silo!r}")
+    return folder
 
 
 def begin(

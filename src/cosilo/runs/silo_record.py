@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.errors import BadMessage, RunError
+from cosilo.learners.base import Learner
+from cosilo.learners.untrained import save_untrained
 from cosilo.protocol.message import decode, encode
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import Measure, Score, Stage
@@ -25,6 +27,7 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
+from cosilo.runs.kept_models import keep_local
 from cosilo.text import differences, listing
 
 #: The parts of a silo's identity that are hashes.
@@ -37,7 +40,8 @@ class SiloRecord:
     ```
     replies/00004   one line about the last ask, then the reply to it, as it went out
     states/00003/   state.json notes.safetensors model/ after the last step that changed something
-    audit.jsonl   scores.json   log.txt   identity.json
+    audit.jsonl   scores.json   log.txt   identity.json   silo.json   template.skops
+    local/   the model after local training (kept_models)
     ```
 
     A step is completed when its reply is there; a state that was written just before a crash, and has no
@@ -85,6 +89,18 @@ class SiloRecord:
         elif changed := changes(self.folder, silo, but):
             raise RunError(f"{changed}; put it back or start a new run")
 
+    def introduce(self, about: dict[str, Any], learner: Learner | None) -> None:
+        """Write down, once, what its model can be used with when the silo's data is not at hand.
+
+        A learner that no recipe describes is kept as it was before any training, if it can be.
+        """
+        path = self.folder / "silo.json"
+        if path.exists():
+            return
+        if about.get("origin") is None and learner is not None:
+            save_untrained(learner, self.folder)
+        write_json(path, about)
+
     # ------------------------------------------------------------------ steps
 
     def reply(self, number: int, step: str, body: bytes) -> bytes | None:
@@ -109,6 +125,9 @@ class SiloRecord:
         if silo.changed:
             with new_folder(self._states / f"{number:05d}") as folder:
                 self._save(silo, folder)
+            if silo.trained_alone:
+                keep_local(self.folder, self._states / f"{number:05d}" / "model")
+                silo.trained_alone = False
         head = json.dumps(_identity(step, body)).encode()
         write(self.reply_path(number), head + b"\n", reply, over=self._replies / "old")
         before, self._last = (self._last, self._changed), number

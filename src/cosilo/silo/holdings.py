@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances, as_instances, fingerprint, is_bytes, take
+from cosilo.data.instances import Instances, as_instances, describe_form, fingerprint, is_bytes, take
 from cosilo.data.labels import class_names, in_order, in_type_of
 from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError
@@ -43,6 +43,8 @@ class Holdings(Participant, ABC):
         self.learner: Learner = as_learner(learner)
         wanted = () if target is None else wanted_classes(target, self._where)
         self.task = self._task(task, class_names(y), wanted)
+        #: The keys of a recipe that its learner and its files were read by, and where paths start there.
+        self.origin: dict[str, Any] | None = None
         #: The classes of its task as labels of the type that its own have.
         self._labels = in_type_of(y, self.task.classes)
         # A network has an output for every class of its task; most other learners fail on one class.
@@ -187,6 +189,19 @@ class Holdings(Participant, ABC):
             "learner": learner.value,
             "version": learner.versions,
             "shares": sorted(self.shares),
+        }
+
+    def about(self) -> dict[str, Any]:
+        """What has to be known of it to use its model without its data."""
+        return {
+            "name": self.name,
+            "classes": list(self.task.classes),
+            "wanted": list(self.wanted.classes),
+            "among": list(self.among.classes),
+            "labels": self._labels.dtype.kind,
+            "instances": describe_form(self.data.own[0]),
+            "learner": self.learner.name,
+            "origin": self.origin,
         }
 
     def count_jointly(self, counts: NDArray[np.bool_]) -> None:

@@ -1,7 +1,8 @@
 """The models of others that labelled a silo's target, kept so that they can label new points."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,10 @@ from cosilo.aggregation.similarity import label_by_opinions
 from cosilo.data.instances import Instances
 from cosilo.errors import DataError
 from cosilo.learners.base import Codes
+from cosilo.protocol.task import Task
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.network import NetworkView
-
-if TYPE_CHECKING:
-    import pandas as pd
+from cosilo.silo.predicting import Answering, output_codes
 
 #: The silo's notes about it: whose models, how much each counts, and the models themselves.
 _NAMES, _RATIOS, _MODEL = "labeller", "labeller ratios", "labeller model "
@@ -36,36 +36,41 @@ class Labeller:
         for name in ratios:
             notes[_MODEL + name] = models[name]
 
-    def frame(self, X: Instances) -> "pd.DataFrame":
-        """Label, confidence and whose models spoke, for new points."""
-        import pandas as pd
 
-        silo, notes = self._silo, self._silo.notes
-        if _NAMES not in notes:
-            raise DataError(
-                f"silo {silo.name!r}: has no labeller: DoFed-SPP leaves one, if a model of another silo "
-                "helped; predict asks the silo's own model"
-            )
-        names, ratios = notes.names(_NAMES), notes.array(_RATIOS).tolist()
-        models = {name: notes.group(_MODEL + name) for name in names}
-        codes, confidence = label_with(silo, models, dict(zip(names, ratios, strict=True)), X)
-        spoke = ",".join(names)
-        return pd.DataFrame({"label": silo.as_given(codes), "confidence": confidence, "speakers": spoke})
+def label_new(one: Answering, wanted: Task, X: Instances) -> tuple[Codes, NDArray[np.float64], list[str]]:
+    """Codes of the task, among the classes that are wanted, how sure they are, and whose models spoke."""
+    notes = one.notes
+    if _NAMES not in notes:
+        raise DataError(
+            f"silo {one.name!r}: has no labeller: DoFed-SPP leaves one, if a model of another silo "
+            "helped; predict asks the silo's own model"
+        )
+    names, ratios = notes.names(_NAMES), notes.array(_RATIOS).tolist()
+    places, codes = np.array(wanted.codes_in(one.task)), output_codes(one)
+
+    def opinions() -> Iterator[tuple[float, NDArray[Any]]]:
+        network: Any = deepcopy(one.learner)
+        for name, ratio in zip(names, ratios, strict=True):
+            network.set_weights(notes.group(_MODEL + name))
+            yield ratio, network.predict_proba(X)[:, places if codes is None else codes[places]]
+
+    found, confidence = label_by_opinions(opinions())
+    return places[found], confidence, names
 
 
 def label_with(
-    silo: Holdings, models: Mapping[str, Weights], ratios: Mapping[str, float], X: Instances | None = None
+    silo: Holdings, models: Mapping[str, Weights], ratios: Mapping[str, float]
 ) -> tuple[Codes, NDArray[np.float64]]:
-    """Codes of the silo's task, among the classes it wants, and how sure they are (eq. 20 of DoFed-SPP).
+    """Codes of the silo's task for its unlabelled target points, and how sure they are.
 
-    For the silo's unlabelled target points, unless new ones are given.
+    They are among the classes it wants (eq. 20 of DoFed-SPP).
     """
 
     def opinions() -> Iterator[tuple[float, NDArray[Any]]]:
         trial = NetworkView(silo).another()
         for name, ratio in ratios.items():
             trial.set_weights(models[name])
-            yield ratio, trial.wanted_probabilities(X)
+            yield ratio, trial.wanted_probabilities()
 
     places, confidence = label_by_opinions(opinions())
     return np.array(silo.wanted.codes_in(silo.task))[places], confidence

@@ -128,12 +128,11 @@ class NetworkView:
         """How likely each class of the outputs is, for public instances."""
         return self._learner.predict_proba(X)
 
-    def wanted_probabilities(self, X: Instances | None = None) -> NDArray[np.float64]:
-        """How likely each wanted class of the silo is: for its unlabelled target points, or new ones."""
+    def wanted_probabilities(self) -> NDArray[np.float64]:
+        """How likely each wanted class of the silo is, for its unlabelled target points."""
         silo = self._silo
         outputs = self.codes[np.array(silo.wanted.codes_in(silo.task))]
-        points = silo.data.need_target().unlabelled if X is None else X
-        return self._learner.predict_proba(points)[:, outputs]
+        return self._learner.predict_proba(silo.data.need_target().unlabelled)[:, outputs]
 
     def loss(self, on: Part) -> float:
         """The mean cross-entropy on a part of the silo's data."""

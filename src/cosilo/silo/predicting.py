@@ -1,6 +1,6 @@
 """What a silo's model says about instances: classes, in the codes of its task, and how likely they are."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,24 +8,52 @@ from numpy.typing import NDArray
 from cosilo.aggregation.voting import vote_dtype
 from cosilo.data.instances import Instances, blocks, take
 from cosilo.errors import LearnerError
-from cosilo.learners.base import Codes
+from cosilo.learners.base import Codes, Learner
+from cosilo.protocol.message import Fields
 from cosilo.protocol.task import Task
-from cosilo.silo.holdings import Holdings
-from cosilo.silo.network import NetworkView
 
 #: Instances that are predicted at a time: bounds what a learner has to hold meanwhile.
 AT_ONCE = 20_000
 
 
-def predict(silo: Holdings, X: Instances, among: Task) -> Codes:
+class Answering(Protocol):
+    """Whatever has a model and knows what its outputs mean: a silo, or what its record says of it."""
+
+    @property
+    def name(self) -> str:
+        """Whose model it is."""
+
+    @property
+    def learner(self) -> Learner:
+        """The model."""
+
+    @property
+    def task(self) -> Task:
+        """The classes it knows."""
+
+    @property
+    def notes(self) -> Fields:
+        """What a method left beside the model."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is a model."""
+
+
+def output_codes(one: Answering) -> NDArray[np.int64] | None:
+    """The place of each class among the outputs of a network that has more; None: it has just these."""
+    return one.notes.array("codes") if "outputs" in one.notes else None
+
+
+def predict(silo: Answering, X: Instances, among: Task) -> Codes:
     """The most likely of some classes of the task; a learner without probabilities may name any of them."""
-    if silo.learner.has_probabilities and (len(among) < len(silo.task) or NetworkView(silo).is_wide):
+    if silo.learner.has_probabilities and (len(among) < len(silo.task) or "outputs" in silo.notes):
         return predict_surely(silo, X, among)[0]
     need_model(silo)
     return np.concatenate([silo.learner.predict(take(X, part)) for part in blocks(len(X), AT_ONCE)])
 
 
-def predict_surely(silo: Holdings, X: Instances, among: Task) -> tuple[Codes, NDArray[np.float64]]:
+def predict_surely(silo: Answering, X: Instances, among: Task) -> tuple[Codes, NDArray[np.float64]]:
     """The same, and how likely each class is among these; NaN if the learner has no probabilities."""
     if not silo.learner.has_probabilities:
         return predict(silo, X, among), np.full(len(X), np.nan)
@@ -42,7 +70,7 @@ def predict_surely(silo: Holdings, X: Instances, among: Task) -> tuple[Codes, ND
     return codes, confidence
 
 
-def probabilities(silo: Holdings, X: Instances, among: Task) -> NDArray[np.float64]:
+def probabilities(silo: Answering, X: Instances, among: Task) -> NDArray[np.float64]:
     """How likely each of some classes of the task is, one column each; rows have the sum 1."""
     if not silo.learner.has_probabilities:
         raise LearnerError(
@@ -58,7 +86,7 @@ def probabilities(silo: Holdings, X: Instances, among: Task) -> NDArray[np.float
     return found
 
 
-def votes(silo: Holdings, X: Instances, margin: float) -> NDArray[np.signedinteger[Any]]:
+def votes(silo: Answering, X: Instances, margin: float) -> NDArray[np.signedinteger[Any]]:
     """One code of the whole task per instance; −1 where the two most likely are within `margin`."""
     small = vote_dtype(len(silo.task))
     if margin <= 0:
@@ -72,13 +100,13 @@ def votes(silo: Holdings, X: Instances, margin: float) -> NDArray[np.signedinteg
     return found
 
 
-def _chances(silo: Holdings, X: Instances) -> NDArray[np.float64]:
+def _chances(silo: Answering, X: Instances) -> NDArray[np.float64]:
     """Probabilities of the silo's own classes, of whichever the learner has outputs for."""
-    chances = silo.learner.predict_proba(X)
-    return chances[:, NetworkView(silo).codes] if NetworkView(silo).is_wide else chances
+    chances, codes = silo.learner.predict_proba(X), output_codes(silo)
+    return chances if codes is None else chances[:, codes]
 
 
-def need_model(silo: Holdings) -> None:
+def need_model(silo: Answering) -> None:
     """Raise if it was not trained yet."""
     if not silo.trained:
         raise LearnerError(f"silo {silo.name!r}: has no model yet; run a method first")

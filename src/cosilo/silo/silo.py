@@ -15,14 +15,14 @@ from cosilo.data.labels import class_names
 from cosilo.errors import DataError, LearnerError
 from cosilo.learners.base import Codes, Learner
 from cosilo.protocol.message import Message
-from cosilo.protocol.stage import Measure, Score, Stage
+from cosilo.protocol.stage import LOCAL, Measure, Score, Stage
 from cosilo.protocol.step import Step
 from cosilo.silo import predicting
 from cosilo.silo.data import Examples
 from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_with_trial
 from cosilo.silo.guard import Decision, by_held_out, out_of_fold
 from cosilo.silo.holdings import Holdings
-from cosilo.silo.labeller import Labeller
+from cosilo.silo.labeller import Labeller, label_new
 from cosilo.silo.lessons import Lessons
 from cosilo.silo.network import NetworkView
 from cosilo.silo.target_labels import TargetLabels
@@ -192,6 +192,7 @@ class Silo(Holdings):
         A silo with a target also labels its unlabelled points, unless the method did (`keep_labels`).
         """
         self.changed = True
+        self.trained_alone |= stage == LOCAL
         with self._off_the_clock():
             if self.data.test is not None:
                 score = Score(self._accuracy(self.data.test), len(self.data.test[1]))
@@ -349,4 +350,8 @@ class Silo(Holdings):
         DataFrame
             For each of them label, confidence and speakers, as `target_labels` has them.
         """
-        return Labeller(self).frame(self._new(X))
+        import pandas as pd
+
+        codes, confidence, names = label_new(self, self.wanted, self._new(X))
+        labels = self.as_given(codes)
+        return pd.DataFrame({"label": labels, "confidence": confidence, "speakers": ",".join(names)})

@@ -1,5 +1,6 @@
 """The labels of a silo's unlabelled target points, and what it trains on and wants."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from cosilo.errors import DataError
 from cosilo.learners.base import Codes
+from cosilo.protocol.message import Fields
 from cosilo.protocol.stage import Score
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.predicting import predict_surely
@@ -59,21 +61,8 @@ class TargetLabels:
 
     def frame(self) -> "pd.DataFrame":
         """Label, confidence and whose models spoke, in the order of the unlabelled points."""
-        import pandas as pd
-
-        silo = self._silo
         self._silo.data.need_target()
-        if _LABELS not in silo.notes:
-            raise DataError(f"silo {silo.name!r}: has no labels for its target yet; run a method first")
-        found = self._read()
-        speakers = silo.notes.names(_SPEAKERS) if _SPEAKERS in silo.notes else []
-        return pd.DataFrame(
-            {
-                "label": silo.as_given(found["codes"]),
-                "confidence": found["confidence"],
-                "speakers": ",".join(speakers),
-            }
-        )
+        return target_frame(self._silo.name, self._silo.notes, self._silo.as_given)
 
     def _write(self, codes: Codes, confidence: NDArray[np.floating[Any]]) -> None:
         self._silo.notes[_LABELS] = {
@@ -83,3 +72,20 @@ class TargetLabels:
 
     def _read(self) -> dict[str, NDArray[Any]]:
         return self._silo.notes.group(_LABELS)
+
+
+def target_frame(silo: str, notes: Fields, as_given: Callable[[Codes], NDArray[Any]]) -> "pd.DataFrame":
+    """The labels that a silo's notes have; `as_given` makes labels of codes."""
+    import pandas as pd
+
+    if _LABELS not in notes:
+        raise DataError(f"silo {silo!r}: has no labels for its target yet; run a method first")
+    found = notes.group(_LABELS)
+    speakers = notes.names(_SPEAKERS) if _SPEAKERS in notes else []
+    return pd.DataFrame(
+        {
+            "label": as_given(found["codes"]),
+            "confidence": found["confidence"],
+            "speakers": ",".join(speakers),
+        }
+    )

@@ -1,0 +1,51 @@
+"""What an owner does with a model afterwards: predict with it, choose which one predicts."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from cosilo.cli.labels import known_ending, write_labels
+from cosilo.cli.printing import say
+
+Run = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run directory; at a silo, its own folder of a run.")
+]
+SiloName = Annotated[str, typer.Argument(metavar="SILO", help="The silo; a member: INSTITUTION/MEMBER.")]
+Which = Literal["local", "federated", "continued"]
+
+
+def predict(
+    folder: Run,
+    silo: SiloName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Instances like the silo's own.")],
+    written: Annotated[Path, typer.Option("--out", help="A .csv or .parquet file to write.")],
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of texts.")] = None,
+    model: Annotated[Which | None, typer.Option(help="Another model than the one in use.")] = None,
+    labeller: Annotated[
+        bool, typer.Option("--labeller", help="Ask the models of others that labelled its target instead.")
+    ] = False,
+) -> None:
+    """Label new instances with a silo's model: label, probability, and the file's other columns."""
+    known_ending(written)
+    from cosilo.config.models import model_of, predictions
+    from cosilo.runs.run import record_in
+
+    found = model_of(record_in(folder, silo), which=model)
+    write_labels(predictions(found, file, text, labeller), written)
+
+
+def use(
+    folder: Run,
+    silo: SiloName,
+    model: Annotated[Which, typer.Option(help="The model from before the federation, or another.")],
+) -> None:
+    """Choose which of a silo's models predicts from now on."""
+    from cosilo.config.models import model_of
+    from cosilo.runs.kept_models import choose
+    from cosilo.runs.run import record_in
+
+    record = record_in(folder, silo)
+    found = model_of(record, which=model)  # it has to be there
+    choose(record, model)
+    say(f"silo {silo}: its {model} model ({found.learner.name}) predicts from now on")

@@ -1,0 +1,24 @@
+"""Learners before any training, on disk: a model can then be opened where nobody has its learner at hand."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from cosilo.errors import LearnerError
+from cosilo.learners import model_file
+from cosilo.learners.base import Learner
+from cosilo.learners.estimator import Estimator
+
+_FILE = "template.skops"
+
+
+def save_untrained(learner: Learner, folder: Path) -> None:
+    """Write an estimator's template, if skops can; only code can make a network or a user's class again."""
+    if isinstance(learner, Estimator):
+        with suppress(LearnerError):
+            model_file.write(learner.model, folder / _FILE, learner.model)
+
+
+def read_untrained(folder: Path) -> Learner | None:
+    """The learner that was written, made of well-known libraries only; None if none was."""
+    path = folder / _FILE
+    return Estimator(model_file.read_known(path)) if path.exists() else None

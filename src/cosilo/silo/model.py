@@ -1,0 +1,247 @@
+"""A silo's model without its data: what the silo's record says is enough to predict with it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo.data.instances import Instances, as_instances, example, form, is_frame
+from cosilo.data.labels import class_names
+from cosilo.errors import DataError, LearnerError, RunError
+from cosilo.learners.base import Codes, Learner
+from cosilo.protocol.message import Fields
+from cosilo.protocol.task import Task
+from cosilo.runs.durable_files import read_json
+from cosilo.runs.kept_models import check_kept, chosen, last_continued, last_state, notes_of
+from cosilo.silo import predicting
+from cosilo.silo.guard import Decision
+from cosilo.silo.labeller import label_new
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Model:
+    """What a silo has learnt in a run, ready to use; `Run.model` opens one.
+
+    Parameters
+    ----------
+    about : mapping
+        What the silo's record says of it (`silo.json`).
+    learner : Learner
+        The learner with what it has learnt.
+    notes : Fields
+        What the method left beside it.
+    which : str
+        Which of the silo's models it is: local, federated or continued.
+
+    Attributes
+    ----------
+    name : str
+        The silo.
+    which : str
+        Which of its models it is.
+    classes : array
+        The classes that it chooses among, as labels of the type that the silo's own have.
+    instances : dict
+        The form of what it was trained on: columns, the shape of an array, or text.
+    fitted : object
+        The fitted scikit-learn object or pipeline, the torch module. It knows the classes by number.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from cosilo import Federation, Local, Run, Silo
+    >>> silo = Silo("clinic", np.eye(20), ["well", "ill"] * 10, GaussianNB())
+    >>> made = Federation([silo], method=Local()).run(tempfile.mkdtemp())
+    >>> model = Run.open(made.folder).model("clinic")
+    >>> model.classes.tolist(), len(model.predict(np.eye(20)[:3]))
+    (['ill', 'well'], 3)
+    """
+
+    def __init__(self, about: Mapping[str, Any], learner: Learner, notes: Fields, which: str) -> None:
+        self.about = dict(about)
+        self.name = str(about["name"])
+        self.which = which
+        self.learner = learner
+        self.notes = notes
+        self.trained = True
+        self.task = Task(tuple(about["classes"]))
+        self.wanted = Task(tuple(about["wanted"]))
+        self.among = Task(tuple(about["among"]))
+        self.instances: dict[str, Any] = dict(about["instances"])
+        self._labels = labels_of(about)
+
+    def __repr__(self) -> str:
+        classes = ", ".join(self.among.classes)
+        return f"<Model of {self.name!r}, {self.which}: {self.learner.name}, classes {classes}>"
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes that it chooses among."""
+        return self.as_given(np.array(self.among.codes_in(self.task)))
+
+    @property
+    def fitted(self) -> object:
+        """What is inside."""
+        return self.learner.fitted()
+
+    def as_given(self, codes: Codes) -> NDArray[Any]:
+        """Labels of the type that the silo's own labels have, of codes of its task."""
+        found: NDArray[Any] = self._labels[codes]
+        return found
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The classes of new instances.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data; a data frame may have more columns.
+
+        Returns
+        -------
+        array of shape (n,)
+            One label each, of the type that the silo's own labels have.
+        """
+        return self.as_given(predicting.predict(self, self.read(X), self.among))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """How likely each class is for new instances.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data; a data frame may have more columns.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            One column for each class, in the order of `classes`. A learner without probabilities raises a
+            LearnerError.
+        """
+        return predicting.probabilities(self, self.read(X), self.among)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of new instances that it has the right class for.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data.
+        y : array of labels
+            Their true classes.
+
+        Returns
+        -------
+        float
+            The accuracy, between 0 and 1.
+        """
+        said = self.task.decode(predicting.predict(self, self.read(X), self.among))
+        names = class_names(y)
+        if names.shape != said.shape:
+            raise DataError(
+                f"silo {self.name!r}: {len(said)} new instances, but labels of shape {names.shape}; "
+                "wants one each"
+            )
+        return float(np.mean(said == names))
+
+    def to_frame(self, X: Any) -> "pd.DataFrame":
+        """What new instances are, one row each.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data; a data frame may have more columns.
+
+        Returns
+        -------
+        DataFrame
+            `label`, and `probability`: how likely that label is; missing if the learner cannot say.
+        """
+        import pandas as pd
+
+        codes, probability = predicting.predict_surely(self, self.read(X), self.among)
+        return pd.DataFrame({"label": self.as_given(codes), "probability": probability})
+
+    def label(self, X: Any) -> "pd.DataFrame":
+        """What new points are, by the models of other silos that labelled the silo's target (DoFed-SPP).
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data.
+
+        Returns
+        -------
+        DataFrame
+            For each of them label, confidence, and speakers: the silos whose models had a say.
+        """
+        import pandas as pd
+
+        codes, confidence, names = label_new(self, self.wanted, self.read(X))
+        labels = self.as_given(codes)
+        return pd.DataFrame({"label": labels, "confidence": confidence, "speakers": ",".join(names)})
+
+    def read(self, X: Any) -> Instances:
+        """New instances, checked; of a data frame the columns that were learnt from."""
+        where, learnt = f"silo {self.name!r}, new instances", example(self.instances)
+        if is_frame(X) and is_frame(learnt):
+            missing = [str(name) for name in learnt.columns if name not in X.columns]
+            if missing:
+                there = ", ".join(map(repr, map(str, X.columns[:10])))
+                raise DataError(f"{where}: have no column {missing[0]!r}; they have {there}")
+            X = X[list(learnt.columns)]
+        found = as_instances(X, where)
+        if form(found) != form(learnt):
+            raise DataError(f"{where}: are {form(found)}; the model was trained on {form(learnt)}")
+        return found
+
+
+def open_model(record: Path, about: Mapping[str, Any], learner: Learner, which: str | None = None) -> Model:
+    """The model of a silo's record: the one its owner chose, unless another one is asked for.
+
+    `learner` is like the one that the silo trained; it takes over what the record has.
+    """
+    which = chosen(record) if which is None else check_kept(which)
+    state = last_state(record)
+    if state is None or not read_json(state / "state.json").get("trained"):
+        raise RunError(f"{record}: has no model yet; the run did not get that far")
+    notes, folder, alone = notes_of(state), state / "model", about["method"] == "local"
+    if which is None:
+        which = "local" if alone or _refused(notes) else "federated"
+    elif which == "continued":
+        later = last_continued(record)
+        if later is None:
+            raise RunError(f"{record}: was never continued; cosilo continue RUN SILO --data FILE does it")
+        folder, notes = later / "model", notes_of(later)
+    elif which == "federated" and alone:
+        raise RunError(f"{record}: has a local model only; its method trains each silo alone")
+    elif which == "federated" and _refused(notes):
+        folder = state / "spare"
+    elif which == "local" and not alone:
+        if not (record / "local").exists():
+            raise RunError(f"{record}: has no local model; its method did not train alone first")
+        folder, notes = record / "local", Fields({})
+    try:
+        learner.load(folder)
+    except LearnerError as error:
+        raise RunError(f"{folder}: cannot be opened: {error}") from error
+    return Model(about, learner, notes, which)
+
+
+def _refused(notes: Fields) -> bool:
+    """Whether the silo's own data spoke against what the federation offered."""
+    return "guard" in notes and not Decision(*map(int, notes.array("guard"))).accepted
+
+
+def labels_of(about: Mapping[str, Any]) -> NDArray[Any]:
+    """The classes of a silo's task, as labels of the type that its own have."""
+    kind = about["labels"]
+    names = np.array(about["classes"])
+    if kind == "b":
+        return np.asarray(names == "True")
+    return names.astype({"i": np.int64, "u": np.int64, "f": np.float64}.get(kind, np.str_))
