@@ -1,8 +1,44 @@
-"""Parts of one-line errors: short lists, guesses at a misspelt name, causes in one line."""
+"""Parts of one-line errors: short lists, guesses at a misspelt name, causes in one line, harmless text."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
+
+#: Control characters, halves of characters and line breaks; and what turns the direction of writing.
+_ACTING = ("Cc", "Cs", "Zl", "Zp")
+_TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def plain(text: str) -> str:
+    r"""The text with everything escaped that does something to a terminal, a page or a file, instead of
+    standing there.
+
+    >>> plain("Zürich [/] 東京"), plain("\x1b[2J"), plain("\ud800")
+    ('Zürich [/] 東京', '\\x1b[2J', '\\ud800')
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(ascii(one)[1:-1] if _acts(one) else one for one in text)
+
+
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in _ACTING or character in _TURNING
+
+
+def cell(text: str) -> str:
+    """The text as a cell of a CSV file that no spreadsheet takes for a formula.
+
+    >>> cell("=1+1"), cell("-1"), cell("cat")
+    ("'=1+1", '-1', 'cat')
+    """
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
 def listing(items: Iterable[object], most: int = 12) -> str:

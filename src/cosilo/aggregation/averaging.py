@@ -1,6 +1,7 @@
 """Averages of models: named arrays in, named arrays out, one model in memory at a time."""
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,6 +60,16 @@ def same_structure(reference: Weights) -> Callable[[str, Mapping[str, object]], 
                 raise BadMessage(f"weights: {name!r} is {_form(array)}; the model's is {wanted[name]}")
 
     return check
+
+
+def structure(weights: Weights) -> str:
+    """A hash of the names, shapes and types of a model's arrays: equal for models that can be averaged.
+
+    >>> structure({"w": np.zeros(2)}) == structure({"w": np.ones(2)}) != structure({"w": np.zeros(3)})
+    True
+    """
+    forms = sorted((name, _form(array)) for name, array in weights.items())
+    return sha256(repr(forms).encode()).hexdigest()[:32]
 
 
 def _form(array: NDArray[Any]) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from cosilo.cli.printing import new_table, say, show
 from cosilo.errors import ConfigError, RunError
-from cosilo.text import cause
+from cosilo.text import cause, cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +47,14 @@ def known_ending(path: Path) -> None:
 
 
 def write_labels(found: "pd.DataFrame", path: Path) -> None:
-    """Write one row for each point, in their order, and say so."""
+    """Write one row for each point, in their order, and say so; a CSV file holds no formulas."""
     from cosilo.data.extra import import_extra
 
     try:
         if path.suffix.lower() == ".csv":
-            found.to_csv(path, index=False)
+            texts = found.select_dtypes(include=["object", "string"]).columns
+            harmless = {name: found[name].map(lambda one: cell(str(one))) for name in texts}
+            found.assign(**harmless).to_csv(path, index=False)
         else:
             import_extra("pyarrow", "writing Parquet")
             found.to_parquet(path, index=False)

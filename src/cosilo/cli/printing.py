@@ -1,7 +1,11 @@
-"""What commands print: lines and tables. Names of silos, classes and files are printed as they are."""
+"""What commands print: lines and tables. Names of silos, classes and files are printed as they are, but for
+characters that would do something to the terminal.
+"""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from cosilo.text import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -11,24 +15,32 @@ if TYPE_CHECKING:
 
 def say(line: "str | Text") -> None:
     """Print a line of the result; nothing breaks it, so that paths and commands can be copied."""
-    _console().print(line, soft_wrap=True)
+    _console().print(_harmless(line) if isinstance(line, str) else line, soft_wrap=True)
 
 
 def show(thing: "str | Table") -> None:
     """Print a table, or prose that is broken between words."""
-    _console().print(thing)
+    _console().print(_harmless(thing) if isinstance(thing, str) else thing)
 
 
 def tell(line: str, style: str = "") -> None:
     """Print a line for whoever waits, on stderr."""
-    _console(stderr=True).print(line, style=style, soft_wrap=True)
+    _console(stderr=True).print(_harmless(line), style=style, soft_wrap=True)
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(plain(line) for line in text.split("\n"))
 
 
 def new_table(*columns: str, right: Collection[str] = (), title: str | None = None) -> "Table":
     """A table with these columns, some of them aligned to the right; what is too wide is folded, not cut."""
     from rich.table import Table
 
-    table = Table(title=title)
+    class Harmless(Table):
+        def add_row(self, *cells: Any, **options: Any) -> None:
+            super().add_row(*(_harmless(one) if isinstance(one, str) else one for one in cells), **options)
+
+    table = Harmless(title=title)
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left", overflow="fold")
     return table

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from cosilo.errors import BadMessage, ConfigError, RunError
+from cosilo.errors import BadMessage, ConfigError, CosiloError, RunError
 from cosilo.protocol.carrier import Answer, Body, Carrier, Failure, FailureKind
 from cosilo.protocol.events import Event, Happening, Observer
 from cosilo.protocol.findings import Findings
+from cosilo.protocol.forms import Expected
 from cosilo.protocol.message import (
-    Expected,
     Fields,
     Message,
     Value,
@@ -29,10 +29,13 @@ from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Step
 from cosilo.protocol.task import Task, vocabulary
 from cosilo.runs.journal import Arrival, Entry, Journal, Mark, Replies
 from cosilo.simulated_time.time_limit import TimeLimit
+from cosilo.text import plain
 
 #: Raises BadMessage if a silo's reply is not what a method wants.
 Check: TypeAlias = Callable[[str, Fields], None]
 F = TypeVar("F", bound=Findings)
+#: Characters of a silo's failure that are kept.
+_LINE = 1000
 #: What a run finds out besides its method's findings, by key of its result.
 _SCORES: Mapping[Measure, str] = {
     Measure.OWN: "scores",
@@ -185,8 +188,14 @@ class Silos:
         self.training = {name: list(task.classes) for name, task in self.tasks.items()}
         self.wanted = {name: [] for name in self.tasks}
         aiming = [name for name, offers in self._offers.items() if "target" in offers]
+
+        def within_task(name: str, reply: Fields) -> None:
+            for field in ("training", "wanted"):
+                if strange := [one for one in reply.names(field) if one not in self.tasks[name].classes]:
+                    raise BadMessage(f"field {field!r} names {strange[0]!r}, which is not in its task")
+
         if aiming:
-            for name, reply in self.ask(WANTS, to=aiming, quorum=1.0).items():
+            for name, reply in self.ask(WANTS, to=aiming, valid=within_task, quorum=1.0).items():
                 self.training[name], self.wanted[name] = reply.names("training"), reply.names("wanted")
 
     @property
@@ -293,24 +302,36 @@ class Silos:
         self._tell(Happening.ANSWERED, ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
 
     def _receive(self, entry: Entry, step: Step, answer: Answer, valid: Check | None) -> None:
-        failure = answer.content if isinstance(answer.content, Failure) else None
-        if isinstance(answer.content, bytes):
+        failure = None
+        if isinstance(answer.content, Failure):
+            failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
+        else:
             try:
-                reply = Fields(decode(answer.content))
-                check(reply, step.fields, self._expected.get(answer.silo))
-                if valid:
-                    valid(answer.silo, reply)
-                arrival = Arrival(round(answer.seconds, 6), describe(reply, step.fields))
-                entry.keep(answer.silo, answer.content, arrival)
-            except BadMessage as error:
-                text = f"silo {answer.silo!r}: its reply was rejected: {error}"
+                fields = self._checked(step, answer.silo, answer.content, valid)
+            except Exception as error:  # nothing that a silo sends stops the others
+                what = (
+                    str(error) if isinstance(error, CosiloError) else f"checking it: {type(error).__name__}"
+                )
+                text = f"silo {answer.silo!r}: its reply was rejected: {what}"
                 failure = Failure(FailureKind.REJECTED, text)
+            else:
+                entry.keep(answer.silo, answer.content, Arrival(round(answer.seconds, 6), fields))
         facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
         if failure:
             entry.failures[answer.silo] = failure
             self._tell(Happening.FAILURE, **facts, kind=failure.kind, text=failure.text)
         else:
             self._tell(Happening.REPLY, **facts, seconds=round(answer.seconds, 3))
+
+    def _checked(
+        self, step: Step, silo: str, content: bytes, valid: Check | None
+    ) -> dict[str, dict[str, Any]]:
+        """What a reply says, field by field, if it is all that the step declares and the method wants."""
+        reply = Fields(decode(content))
+        check(reply, step.fields, self._expected.get(silo))
+        if valid:
+            valid(silo, reply)
+        return describe(reply, step.fields)
 
     def _tell(self, what: Happening, **facts: object) -> None:
         for observer in self._observers:
@@ -360,7 +381,13 @@ class Silos:
     ) -> dict[str, dict[Measure, Score]]:
         """The scores that silos took after a stage and share, by silo."""
         willing = self.offering("metrics", "labelling", among=to)
-        replies = self.ask(EVALUATE, {"stage": str(stage)}, to=willing, quorum=0.0)
+        replies = self.ask(
+            EVALUATE,
+            {"stage": str(stage)},
+            to=willing,
+            valid=_whole_scores,
+            quorum=0.0,
+        )
         return {name: scores_in(reply) for name, reply in replies.items()}
 
     def found(self, kind: type[F]) -> F:
@@ -451,3 +478,8 @@ def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:
         f"silo {silo!r}: its pool has fingerprint {theirs or 'none'}, the federation's {pool}; "
         "every silo needs the same pool, in the same order, and the same labels if it has any"
     )
+
+
+def _whole_scores(silo: str, reply: Fields) -> None:
+    """An accuracy comes with the number of its instances."""
+    scores_in(reply)

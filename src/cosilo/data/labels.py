@@ -1,5 +1,6 @@
 """Labels as class names, the one form in which silos compare their classes, and back."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,8 +45,10 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
     def key(name: str) -> tuple[bool, float, str]:
         try:
-            return (False, float(name), name)
+            number = float(name)
         except ValueError:
-            return (True, 0.0, name)
+            number = math.nan
+        # "nan" is a word: it has no place among numbers.
+        return (False, number, name) if math.isfinite(number) else (True, 0.0, name)
 
     return tuple(sorted(set(names), key=key))

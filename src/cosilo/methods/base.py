@@ -12,6 +12,7 @@ from cosilo.coordination.institution import Institution
 from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
 from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.methods.effort import Effort
+from cosilo.protocol.forms import Names, Text
 from cosilo.protocol.message import Message, Shared
 from cosilo.protocol.participant import Participant, refusals
 from cosilo.protocol.scores import declared_fields, scores_out
@@ -178,9 +179,9 @@ class Method(BaseModel):
     @step(
         timed=False,
         needs_model=False,
-        classes=Shared("task", "names of the silo's classes"),
-        pool=Shared("task", "fingerprint of its pool"),
-        offers=Shared("task", "what it is willing to share"),
+        classes=Shared("task", "names of the silo's classes", form=Names(least=2)),
+        pool=Shared("task", "fingerprint of its pool", form=Text()),
+        offers=Shared("task", "what it is willing to share", form=Names()),
     )
     def hello(self, silo: Silo) -> Message:
         """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
@@ -198,8 +199,8 @@ class Method(BaseModel):
     @step(
         timed=False,
         needs_model=False,
-        training=Shared("task", "names of the classes that it has training data of"),
-        wanted=Shared("task", "names of the classes of its target"),
+        training=Shared("task", "names of the classes that it has training data of", form=Names()),
+        wanted=Shared("task", "names of the classes of its target", form=Names()),
     )
     def wants(self, silo: Silo) -> Message:
         """Asked after `hello` of silos with a target: which classes they train on, and which they want."""

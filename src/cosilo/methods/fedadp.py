@@ -37,6 +37,8 @@ class FedAdp(FedAvg):
         How steeply the weight falls with the angle.
     at : {"both", "server", "institutions"}, default "both"
         Where the rule holds; elsewhere it is the mean of FedAvg.
+    average : {"mean"}, default "mean"
+        It has a mean of its own.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class FedAdp(FedAvg):
 
     alpha: Annotated[float, Field(gt=0)] = 5.0
     at: Literal["both", "server", "institutions"] = "both"
+    average: Literal["mean"] = "mean"
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The replies are read three times, one in memory at a time: mean update, angles, weighted mean."""
@@ -56,12 +59,11 @@ class FedAdp(FedAvg):
         if self.at not in ("both", here):
             return average
         angles: dict[str, float] = {}
-        sizes: dict[str, float] = {}
+        sizes = self.shares(replies)
         # By name: θ̃ and the number of rounds it is the mean of.
         known = state.group("angles") if "angles" in state else {}
         start = state.group("weights")
         for name, reply in replies.items():
-            sizes[name] = reply.number("size") if self.weighting == "size" else 1.0
             before, times = known.get(name, (0.0, 0))
             now = angle(reply.group("weights"), average, start)
             angles[name] = smoothed(float(before), int(times), now)

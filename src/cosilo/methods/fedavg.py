@@ -7,6 +7,7 @@ judged on its own classes. Names and shapes have to be equal: training recipes a
 
 Deviations from the paper:
 
+- No size counts for more than ten times the median size: sizes are what silos say.
 - The first silo draws the initial weights: the coordinator knows no architecture, only named arrays.
 - Batch-norm statistics are averaged with the parameters.
 - Local training, which everything is compared with, gets as many epochs as the rounds have together.
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, mean
+from cosilo.aggregation.averaging import Weights
+from cosilo.aggregation.robust import average, bounded
 from cosilo.coordination.coordinator import Silos
 from cosilo.methods.rounds import Rounds, averaged
 from cosilo.protocol.message import Message, Shared, State
@@ -38,7 +40,8 @@ class Averaging(Rounds):
     Parameters
     ----------
     weighting : {"size", "equal"}, default "size"
-        What a silo's network weighs in the mean: its number of training instances, or the same.
+        What a silo's network weighs in the mean: its number of training instances, or the same. Sizes are
+        what silos say: none counts for more than ten times the median of them.
     """
 
     #: Whether silos keep what they trained: if not, the next step has to bring weights.
@@ -48,12 +51,19 @@ class Averaging(Rounds):
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """Σ n_k w_k / Σ n_k, or the plain mean."""
+        shares = self.shares(replies)
 
         def models() -> Iterable[tuple[Weights, float]]:
-            for reply in replies.values():  # from disk, one at a time
-                yield reply.group("weights"), reply.number("size") if self.weighting == "size" else 1.0
+            for name, reply in replies.items():  # from disk, one at a time
+                yield reply.group("weights"), shares[name]
 
-        return mean(models())
+        return average(self.average, models, state.group("weights"))
+
+    def shares(self, replies: Replies) -> dict[str, float]:
+        """n_k, as far as a silo is believed, or the same for all."""
+        if self.weighting == "equal":
+            return dict.fromkeys(replies, 1.0)
+        return bounded({name: reply.number("size") for name, reply in replies.items()})
 
     # ------------------------------------------------------------------ at the silo
 

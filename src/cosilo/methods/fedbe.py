@@ -75,6 +75,8 @@ class FedBE(FedAvg):
         authors' 500 are about a third of theirs).
     average_every : int, default 25
         How often it does, in steps.
+    average : {"mean"}, default "mean"
+        Teachers are drawn around all networks: no other average would keep bad ones out.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class FedBE(FedAvg):
     distil_lr: Positive = 1e-3
     average_from: Count | None = None
     average_every: Count = 25
+    average: Literal["mean"] = "mean"
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """Teachers, their word on the pool, and the student's training."""
@@ -126,7 +129,7 @@ class FedBE(FedAvg):
         """Models around the silos' own; what is not drawn of them is that of the mean model."""
         if self.samples == 0:
             return []
-        sizes = [reply.number("size") if self.weighting == "size" else 1.0 for reply in replies.values()]
+        sizes = list(self.shares(replies).values())
 
         def models(shares: Iterable[float]) -> Iterable[tuple[Weights, float]]:
             for reply, share in zip(replies.values(), shares, strict=True):  # from disk, one at a time

@@ -29,14 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, same_structure
+from cosilo.aggregation.averaging import Weights, same_structure, structure
 from cosilo.aggregation.similarity import distance, fomo_weights
 from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage
 from cosilo.methods.base import Method
 from cosilo.methods.effort import Effort, plain_silos
 from cosilo.methods.packing import pack, unpack
-from cosilo.methods.rounds import share_of
+from cosilo.methods.rounds import STRUCTURE, share_of, starting_weights
 from cosilo.protocol.findings import Findings, Matrix
 from cosilo.protocol.message import Fields, Message, Shared, State
 from cosilo.protocol.participant import Participant
@@ -103,9 +103,8 @@ class FedFomo(Method):
         if state is None:
             alone = silos.ask("alone")  # the denominator of every comparison
             silos.evaluate(LOCAL, to=alone)
-            silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
-            first = silos.ask("initial", to=names[:1], quorum=1.0)
-            silos.ask("start", {"weights": first[names[0]]["weights"]})
+            begun = silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+            silos.ask("start", {"weights": starting_weights(silos, begun)})
             state = State({"round": 0, "affinity": np.zeros((len(names), len(names)))})
             silos.mark(**state)
         affinity, done = state.array("affinity"), state.integer("round")
@@ -162,10 +161,11 @@ class FedFomo(Method):
         """Local training by the silo's own training, for as many epochs as the federation has: equal work."""
         silo.fit(LOCAL, epochs=self.rounds * self.epochs)
 
-    @step()
-    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
+    @step(structure=STRUCTURE)
+    def begin(self, silo: Silo, vocabulary: list[str]) -> Message:
         """From now on the network has an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
+        return {"structure": structure(silo.network.another().weights())}
 
     @step(weights=Shared("weights", "untrained weights that everyone starts from; asked of one silo only"))
     def initial(self, silo: Silo) -> Message:

@@ -22,7 +22,7 @@ Deviations from the paper:
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 class FedNova(FedAvg):
     """FedAvg with normalised updates: a silo that makes more steps than others does not weigh more for it.
 
+    Parameters
+    ----------
+    average : {"mean"}, default "mean"
+        It has a mean of its own.
+
     Examples
     --------
     >>> sorted(FedNova().needs())
@@ -52,6 +57,7 @@ class FedNova(FedAvg):
     """
 
     name: ClassVar[str] = "fednova"
+    average: Literal["mean"] = "mean"
 
     def train_all(self, silos: Silos, state: State) -> Replies:
         """As FedAvg; replies also say how far a silo's steps reach."""
@@ -72,16 +78,16 @@ class FedNova(FedAvg):
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The replies are read twice, one in memory at a time: for the mean of models, and for directions."""
         average, start = super().merged(silos, replies, state), state.group("weights")
-        total = 0.0
+        total, shares = 0.0, self.shares(replies)
         reach: dict[str, float] = {}
         directions: dict[str, NDArray[np.float64]] = {}
-        for reply in replies.values():
-            share = reply.number("size") if self.weighting == "size" else 1.0
+        for name, reply in replies.items():
+            share = shares[name]
             weights, total = reply.group("weights"), total + share
-            for name, far in reply.group("reach").items():
-                reach[name] = reach.get(name, 0.0) + share * float(far)
-                direction = (weights[name].astype(np.float64) - start[name]) / float(far)
-                directions[name] = directions.get(name, np.zeros(direction.shape)) + share * direction
+            for key, far in reply.group("reach").items():
+                reach[key] = reach.get(key, 0.0) + share * float(far)
+                direction = (weights[key].astype(np.float64) - start[key]) / float(far)
+                directions[key] = directions.get(key, np.zeros(direction.shape)) + share * direction
         for name, direction in directions.items():
             moved = start[name] + reach[name] / total * direction / total
             average[name] = np.asarray(moved).astype(start[name].dtype)

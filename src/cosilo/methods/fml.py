@@ -30,10 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, mean
+from cosilo.aggregation.averaging import Weights, structure
+from cosilo.aggregation.robust import average
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import LearnerError
-from cosilo.methods.rounds import Rounds, averaged
+from cosilo.methods.rounds import STRUCTURE, Rounds, averaged
 from cosilo.protocol.message import Message, Shared, State
 from cosilo.protocol.stage import Stage
 from cosilo.protocol.step import first, step
@@ -110,7 +111,7 @@ class FML(Rounds):
             for reply in replies.values():  # from disk, one at a time
                 yield reply.group("weights"), 1.0
 
-        return mean(memes())
+        return average(self.average, memes, state.group("weights"))
 
     # ------------------------------------------------------------------ at the silo
 
@@ -120,13 +121,14 @@ class FML(Rounds):
         trial = silo.fresh()
         self._split(trial, trial.network.another(self.meme).weights())
 
-    @step()
-    def begin(self, silo: Silo, vocabulary: list[str] | None = None) -> None:
+    @step(structure=STRUCTURE)
+    def begin(self, silo: Silo, vocabulary: list[str] | None = None) -> Message:
         """A new personalised network."""
         if vocabulary is None:
             silo.network.restart()
         else:
             silo.network.widen(vocabulary)
+        return {"structure": structure(self._split(silo, silo.network.another(self.meme).weights())[0])}
 
     @step(
         weights=Shared(

@@ -7,22 +7,29 @@ An institution does some rounds of its own with its members before it replies, s
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import groupby
+from statistics import mode
 from typing import Annotated, Any, ClassVar, NoReturn
 
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import same_structure
+from cosilo.aggregation.averaging import same_structure, structure
+from cosilo.aggregation.robust import Average
 from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
+from cosilo.errors import BadMessage, RunError
 from cosilo.methods.base import Method
 from cosilo.methods.effort import Effort
-from cosilo.protocol.message import Message, Shared, State, Value
+from cosilo.protocol.forms import Text
+from cosilo.protocol.message import Fields, Message, Shared, State, Value
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import first, step
 from cosilo.runs.journal import Replies
 from cosilo.silo.silo import Silo
+
+#: What a silo says of its network before weights are exchanged.
+STRUCTURE = Shared("task", "names and shapes of its network's arrays, as a hash", merge=first, form=Text())
 
 
 def averaged(values: Sequence[Value]) -> NoReturn:
@@ -37,6 +44,26 @@ def share_of(silos: int, fraction: float) -> int:
     (10, 1)
     """
     return max(1, round(fraction * silos))
+
+
+def starting_weights(silos: Silos, begun: Replies) -> dict[str, NDArray[Any]]:
+    """The weights that everyone starts from: of the first silo that sends some like most silos' own.
+
+    Each silo has said what its network is like (`structure`), so that one cannot impose another network.
+    """
+    told = {name: reply.text("structure") for name, reply in begun.items()}
+    usual = mode(told.values())
+    odd = [name for name in told if told[name] != usual]
+
+    def fits(silo: str, reply: Fields) -> None:
+        if structure(reply.group("weights")) != usual:
+            raise BadMessage("its network has not the arrays that most silos' networks have")
+
+    for name in told:
+        if name not in odd:
+            for reply in silos.ask("initial", to=[name], valid=fits, quorum=0.0).values():
+                return reply.group("weights")
+    raise RunError("step 'initial': no silo sent weights to start from; see its log, or leave it out")
 
 
 class Rounds(Method):
@@ -58,6 +85,11 @@ class Rounds(Method):
         What the learning rate of the silo's training is multiplied with after every round.
     decay_after : list of int, default None
         The rounds after which that happens; None: all.
+    average : {"mean", "median", "trimmed", "clipped"}, default "mean"
+        How networks become one. mean: as the method says, and one bad silo can spoil it. median: of each
+        number by itself. trimmed: the mean without the highest and the lowest quarter of each number.
+        clipped: the mean, in which no network counts as further from the last global one than the median of
+        them. Medians and trimmed means count all silos equally, and need all networks in memory.
     local : bool, default True
         Whether silos first train alone, for as many epochs: what the federation is compared with.
     evaluate_every : int, default 1
@@ -76,6 +108,7 @@ class Rounds(Method):
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     decay_after: list[Annotated[int, Field(ge=1)]] | None = None
+    average: Average = "mean"
     local: bool = True
     evaluate_every: Annotated[int, Field(ge=1)] = 1
     stop_at: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -108,10 +141,8 @@ class Rounds(Method):
         if self.local:
             alone = silos.ask("alone")  # the denominator of every comparison
             silos.evaluate(LOCAL, to=alone)
-        silos.ask("begin", self.opening(silos))
-        name = silos.names[0]
-        initial = silos.ask("initial", to=[name], quorum=1.0)
-        return {"round": 0, "weights": initial[name].group("weights")}
+        begun = silos.ask("begin", self.opening(silos))
+        return {"round": 0, "weights": starting_weights(silos, begun)}
 
     def opening(self, silos: Silos) -> Message:
         """What silos have to know to build the network: the classes of all."""
@@ -199,10 +230,11 @@ class Rounds(Method):
             state = silo.network.train(epochs=len(list(rounds)) * epochs, lr=lr, state=state)
         silo.take_score(LOCAL)
 
-    @step()
-    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
+    @step(structure=STRUCTURE)
+    def begin(self, silo: Silo, vocabulary: list[str]) -> Message:
         """From now on the network has an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
+        return {"structure": structure(silo.network.another().weights())}
 
     @step(
         weights=Shared(

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights, mean, same_structure
+from cosilo.aggregation.averaging import Weights, same_structure
+from cosilo.aggregation.robust import average
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import BadMessage
 from cosilo.methods.fedavg import FedAvg
@@ -71,18 +72,21 @@ class SCAFFOLD(FedAvg):
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """x ← x + η_g Σ p_i (y_i − x),  c ← c + |S|/N Σ p_i (c_i⁺ − c_i)."""
 
-        def changes() -> Iterable[tuple[Weights, float]]:
-            for reply in replies.values():  # from disk, one at a time
-                yield reply.group("control"), reply.number("size") if self.weighting == "size" else 1.0
+        shares = self.shares(replies)
 
-        average, start = super().merged(silos, replies, state), state.group("weights")
-        change, there = mean(changes()), len(replies) / len(silos.names)
+        def changes() -> Iterable[tuple[Weights, float]]:
+            for name, reply in replies.items():  # from disk, one at a time
+                yield reply.group("control"), shares[name]
+
+        merged, start = super().merged(silos, replies, state), state.group("weights")
+        still = {name: np.zeros(array.shape) for name, array in start.items()}
+        change, there = average(self.average, changes, still), len(replies) / len(silos.names)
         control = state.group("control") if "control" in state else {}
         state["control"] = {name: added(control, name, there * array) for name, array in change.items()}
         for name in change if self.server_lr != 1 else ():
-            moved = start[name] + self.server_lr * (average[name].astype(np.float64) - start[name])
-            average[name] = np.asarray(moved).astype(start[name].dtype)
-        return average
+            moved = start[name] + self.server_lr * (merged[name].astype(np.float64) - start[name])
+            merged[name] = np.asarray(moved).astype(start[name].dtype)
+        return merged
 
     # ------------------------------------------------------------------ at the silo
 

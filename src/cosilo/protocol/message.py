@@ -11,10 +11,20 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from cosilo.errors import BadMessage, ConfigError
+from cosilo.protocol.forms import (
+    Count,
+    Expected,
+    Form,
+    Labels,
+    Number,
+    Numbers,
+    Parameters,
+    TextOrNames,
+    shown,
+)
 
 #: Arrays that belong together under one field, such as the weights of a model.
 Group: TypeAlias = Mapping[str, NDArray[Any]]
@@ -31,6 +41,19 @@ KINDS = {
     "metrics": "accuracies and losses, as single numbers",
     "size": "how many training instances the silo has",
 }
+#: What a field of each kind looks like, unless it is declared with a form of its own.
+FORMS: Mapping[str, Form] = {
+    "task": TextOrNames(),
+    "labels": Labels(),
+    "logits": Numbers(),
+    "weights": Parameters(),
+    "similarity": Numbers(),
+    "metrics": Number(),
+    "size": Count(),
+}
+#: The most bytes that the head of a message may have, the most arrays, and the types of numbers in them.
+_LARGEST_HEAD, _MOST_ARRAYS = 2**22, 20_000
+_TYPES = ("BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64")
 
 
 #: How an institution makes one value of those that its members sent.
@@ -53,6 +76,9 @@ class Shared:
         step.
     optional : bool, default False
         Whether a reply may leave it out.
+    form : Form, default None
+        What it has to look like, where that is more than its kind says, such as `SHARE` of an accuracy; None:
+        as its kind (`cosilo.protocol.forms`). A reply with another form is rejected before it is kept.
 
     Examples
     --------
@@ -64,10 +90,13 @@ class Shared:
     about: str = ""
     merge: Merge | None = None
     optional: bool = False
+    form: Form | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"a field is declared as {self.kind!r}; wants one of {', '.join(KINDS)}")
+        if self.form is None:
+            object.__setattr__(self, "form", FORMS[self.kind])
         if not self.about:
             object.__setattr__(self, "about", KINDS[self.kind])
 
@@ -203,36 +232,62 @@ def encode(message: Message) -> bytes:
             arrays[field] = _numbers(field, value)
         elif isinstance(value, Mapping) and all(isinstance(v, np.ndarray) for v in value.values()):
             arrays |= {f"{field}/{name}": _numbers(f"{field}/{name}", array) for name, array in value.items()}
-        elif isinstance(value, bool | int | float | str) or _is_names(value):
+        elif _is_scalar(value) or _is_names(value):
             scalars[field] = value
         else:
-            kind = type(value).__name__
-            raise BadMessage(f"field {field!r} is a {kind}; messages hold arrays, numbers, strings and names")
+            raise BadMessage(f"field {field!r} is a {type(value).__name__}; {_HOLDS}")
     return save(arrays, metadata={"scalars": json.dumps(scalars)})
 
 
-def decode(buffer: bytes) -> dict[str, Value]:
-    """What `encode` wrote; a buffer that is anything else is a BadMessage."""
+def decode(buffer: bytes, *, own: bool = False) -> dict[str, Value]:
+    """What `encode` wrote; a buffer that is anything else is a BadMessage.
+
+    What somebody else sent has limits; what this party wrote itself (`own`) may be of any size.
+    """
     try:
         size = int.from_bytes(buffer[:8], "little")
+        if size > len(buffer) - 8:
+            raise ValueError("cut off")
+        if size > _LARGEST_HEAD and not own:
+            raise BadMessage(f"got a message with a head of {size} bytes; wants at most {_LARGEST_HEAD}")
         header = json.loads(buffer[8 : 8 + size])
-        scalars = json.loads(header["__metadata__"]["scalars"])
+        scalars = json.loads(header.pop("__metadata__")["scalars"])
+        if not own:
+            _check_head(header)
         arrays = load(buffer)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except BadMessage:
+        raise
+    except Exception as error:  # whatever the bytes of a stranger lead to, however deep they are nested
         raise BadMessage(
             f"got {len(buffer)} bytes that are not a message ({type(error).__name__})"
         ) from error
     if not isinstance(scalars, dict):
         raise BadMessage("the scalars of a message are not named")
+    for field, value in scalars.items():
+        if not _is_scalar(value) and not _is_names(value):
+            raise BadMessage(f"field {shown(field)} is a {type(value).__name__}; {_HOLDS}")
     message: dict[str, Value] = dict(scalars)
     groups: dict[str, dict[str, NDArray[Any]]] = {}
     for name, array in sorted(arrays.items()):  # safetensors gives them in any order
         field, slash, inner = name.partition("/")
         if slash:
             groups.setdefault(field, {})[inner] = array
+        elif field in message:
+            raise BadMessage(f"field {shown(field)} is there twice")
         else:
             message[field] = array
+    for field in groups.keys() & message.keys():
+        raise BadMessage(f"field {shown(field)} is there twice")
     return {**message, **groups}
+
+
+def _check_head(header: Mapping[str, Any]) -> None:
+    """Raise before any memory is taken for arrays that no message has."""
+    if len(header) > _MOST_ARRAYS:
+        raise BadMessage(f"got a message with {len(header)} arrays; wants at most {_MOST_ARRAYS}")
+    for name, one in header.items():
+        if one["dtype"] not in _TYPES:
+            raise BadMessage(f"field {shown(name)} is an array of {shown(one['dtype'])}; {_HOLDS}")
 
 
 def _numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
@@ -241,30 +296,29 @@ def _numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 
+_HOLDS = "messages hold arrays of numbers, numbers, texts and names"
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, bool | int | float | str)
+
+
 def _is_names(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What the coordinator knows about a silo and checks its replies against."""
-
-    classes: int
-    pool: int
-
-
 def check(message: Message, fields: Mapping[str, Shared], expected: Expected | None = None) -> None:
-    """Check a reply against the fields that its step declares, and every field against its kind."""
+    """Check a reply against the fields that its step declares, and every field against its form."""
     extra = [name for name in message if name not in fields]
     if extra:
-        raise BadMessage(f"field {extra[0]!r} was not declared; declared are {sorted(fields) or 'none'}")
+        raise BadMessage(f"field {shown(extra[0])} was not declared; declared are {sorted(fields) or 'none'}")
     for name, field in fields.items():
         if name not in message:
             if field.optional:
                 continue
             raise BadMessage(f"field {name!r} is missing")
-        problem = _problem(message[name], field.kind, expected)
-        if problem:
+        assert field.form is not None  # that of its kind, at least
+        if problem := field.form.problem(message[name], expected):
             raise BadMessage(f"field {name!r}: {problem}")
 
 
@@ -297,43 +351,3 @@ def _bytes(value: Value) -> int:
     if isinstance(value, Mapping):
         return sum(int(array.nbytes) for array in value.values())
     return int(value.nbytes) if isinstance(value, np.ndarray) else len(json.dumps(value).encode())
-
-
-def _problem(value: Value, kind: str, expected: Expected | None) -> str | None:
-    if kind == "task":
-        return None if isinstance(value, str) or _is_names(value) else "wants names"
-    if kind == "labels":
-        return _labels_problem(value, expected)
-    if kind == "size":
-        return None if _is_count(value) else f"got {value!r}; wants a whole number of at least 1"
-    if kind == "metrics":
-        good = isinstance(value, int | float) and np.isfinite(value)
-        return None if good else f"got {value!r}; wants one finite number"
-    group = value if kind == "weights" and isinstance(value, Mapping) else {"": value}
-    for name, array in group.items():
-        if not isinstance(array, np.ndarray):
-            return f"got {type(array).__name__}; wants an array"
-        if not np.isfinite(array).all():
-            return f"{name} holds NaN or infinity".strip()
-    return None
-
-
-def _is_count(value: Value) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _labels_problem(value: Value, expected: Expected | None) -> str | None:
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "i" or value.ndim != 1:
-        got = f"{value.dtype}{value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
-        return f"got {got}; wants one whole number per pool instance"
-    if expected is None:
-        return None
-    if len(value) != expected.pool:
-        return f"got {len(value)} labels; the pool has {expected.pool} instances"
-    if len(value) and (value.min() < -1 or value.max() >= expected.classes):
-        at = int(np.flatnonzero((value < -1) | (value >= expected.classes))[0])
-        return (
-            f"label {value[at]} of instance {at} is outside the task; "
-            f"wants 0 … {expected.classes - 1}, or -1 for an abstention"
-        )
-    return None

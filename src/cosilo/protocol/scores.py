@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from cosilo.protocol.forms import SHARE, Count
 from cosilo.protocol.message import Fields, Message, Shared, Value
 from cosilo.protocol.stage import Measure, Score
 
@@ -56,7 +57,7 @@ def scores_out(scores: Mapping[Measure, Score]) -> Message:
 
 
 def overall_score(scores: Iterable[Score]) -> Score:
-    """The accuracy on all instances together.
+    """The accuracy on all instances together, of as many as each silo says it has.
 
     >>> overall_score([Score(1.0, 1), Score(0.5, 3)])
     Score(accuracy=0.625, instances=4)
@@ -69,7 +70,7 @@ def overall_score(scores: Iterable[Score]) -> Score:
 def declared_fields() -> dict[str, Shared]:
     """The fields of `evaluate`: a silo sends those that it has."""
     return {
-        name: Shared("metrics", about, optional=True)
+        name: Shared("metrics", about, optional=True, form=form)
         for measure in Measure
-        for name, about in zip(score_fields(measure), _ABOUT[measure], strict=True)
+        for name, about, form in zip(score_fields(measure), _ABOUT[measure], (SHARE, Count()), strict=True)
     }

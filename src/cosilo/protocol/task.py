@@ -1,5 +1,6 @@
 """Tasks: the classes of one silo, by name. The vocabulary is the union of all tasks."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,9 +35,9 @@ class Task:
     classes: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        twice = [c for i, c in enumerate(self.classes) if c in self.classes[:i]]
-        if twice:
-            raise DataError(f"a task names class {twice[0]!r} twice; name each class once")
+        if len(set(self.classes)) < len(self.classes):
+            twice = Counter(self.classes).most_common(1)[0][0]
+            raise DataError(f"a task names class {twice!r} twice; name each class once")
         if len(self.classes) < 2:
             raise DataError(f"a task of {list(self.classes)}: a classifier needs at least two classes")
 

@@ -186,7 +186,7 @@ class Journal:
         if not self._mark_path.exists():
             return None
         try:
-            state = decode(self._mark_path.read_bytes())
+            state = decode(self._mark_path.read_bytes(), own=True)
             meta = json.loads(str(state.pop("meta")))
             return Mark(
                 meta["number"], meta["met"], state, meta["findings"], meta["rng"], meta.get("over", False)

@@ -171,7 +171,7 @@ class SiloRecord:
             return
         state = read_json(folder / "state.json")
         try:
-            notes = decode((folder / "notes.safetensors").read_bytes())
+            notes = decode((folder / "notes.safetensors").read_bytes(), own=True)
             silo.recall(state["trained"], notes, _read_scores(state["scores"]))
         except (KeyError, TypeError, ValueError, AttributeError, BadMessage, FileNotFoundError) as error:
             raise RunError(f"{folder}: is damaged ({type(error).__name__}); start a new run") from None

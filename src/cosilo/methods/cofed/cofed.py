@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from cosilo.aggregation.robust import bounded
 from cosilo.aggregation.voting import agreement
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, LearnerError
@@ -42,6 +43,7 @@ from cosilo.methods.cofed.elections import (
 )
 from cosilo.methods.effort import Effort, epochs_of
 from cosilo.protocol.findings import Findings
+from cosilo.protocol.forms import SHARE
 from cosilo.protocol.message import Message, Shared
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
@@ -95,8 +97,8 @@ class CoFED(Method):
         it goes to the class with the largest share over all classes, and counts as much as that share.
         shares: networks learn the shares of their own classes as soft targets; others as by winner.
     weights : {"equal", "size", "accuracy", "agreement"} or dict of float, default "equal"
-        What a vote weighs (§ 4.6): the same, by training size, by validation accuracy, by how far a silo's
-        votes go with those of the others, or given by silo.
+        What a vote weighs (§ 4.6): the same, by training size (none more than ten times the median), by
+        validation accuracy, by how far a silo's votes go with those of the others, or given by silo.
     own_weight : float, default 1.0
         What one of a silo's own instances counts for beside one that others labelled.
     update_from : {"auto", "local", "scratch"}, default "auto"
@@ -202,7 +204,8 @@ class CoFED(Method):
 
     def _weights(self, silos: Silos, trained: Replies) -> dict[str, float]:
         if self.weights == "size":
-            return {name: reply.number("size") for name, reply in silos.ask("size", to=trained).items()}
+            replies = silos.ask("size", to=trained)
+            return bounded({name: reply.number("size") for name, reply in replies.items()})
         if self.weights == "accuracy":
             replies = silos.ask("credibility", to=trained)
             return {name: reply.number("accuracy") for name, reply in replies.items()}
@@ -232,7 +235,9 @@ class CoFED(Method):
 
     @step(
         accuracy=Shared(
-            "metrics", "share of its validation instances that its model gets right: the weight of its vote"
+            "metrics",
+            "share of its validation instances that its model gets right: the weight of its vote",
+            form=SHARE,
         )
     )
     def credibility(self, silo: Silo) -> Message:

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
-from cosilo.aggregation.averaging import Weights, same_structure
+from cosilo.aggregation.averaging import Weights, same_structure, structure
 from cosilo.coordination.coordinator import Check, Silos
 from cosilo.errors import BadMessage, ConfigError, DataError
 from cosilo.methods.base import Method
@@ -51,7 +51,9 @@ from cosilo.methods.dofed_spp.model_selection import best, feasible, greedy
 from cosilo.methods.dofed_spp.parcel import Models, wrap
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
 from cosilo.methods.effort import Effort
+from cosilo.methods.rounds import STRUCTURE, starting_weights
 from cosilo.protocol.findings import Findings, Matrix
+from cosilo.protocol.forms import SHARE
 from cosilo.protocol.message import Fields, Message, Shared, State, Value, payload
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
@@ -214,8 +216,8 @@ class DoFedSPP(Method):
         names, spent = silos.names, 0.0
         alone = silos.ask("alone")  # the denominator of every comparison
         silos.evaluate(LOCAL, to=alone)
-        silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
-        reference = silos.ask("initial", to=names[:1], quorum=1.0)[names[0]].group("weights")
+        begun = silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+        reference = starting_weights(silos, begun)
         if self.budget is not None:
             spent = self.budget.cold_start(_bytes(reference), len(names), silos.rng)
         warm = silos.ask("warm", {"weights": reference}, valid=same_structure(reference))
@@ -301,10 +303,11 @@ class DoFedSPP(Method):
         """Local training on the training set and the labelled target points."""
         silo.fit(LOCAL, epochs=self.warm_up + self.rounds * self.epochs)
 
-    @step()
-    def begin(self, silo: Silo, vocabulary: list[str]) -> None:
+    @step(structure=STRUCTURE)
+    def begin(self, silo: Silo, vocabulary: list[str]) -> Message:
         """From now on networks have an output for each class of the vocabulary."""
         silo.network.widen(vocabulary)
+        return {"structure": structure(silo.network.another().weights())}
 
     @step(weights=Shared("weights", "untrained weights that everyone starts from; asked of one silo only"))
     def initial(self, silo: Silo) -> Message:
@@ -357,6 +360,7 @@ class DoFedSPP(Method):
             "metrics",
             "share of its target labels that changed in the round; absent if no model that helps travelled",
             optional=True,
+            form=SHARE,
         ),
     )
     def learn(
