@@ -77,7 +77,7 @@ def accuracy(rule: str, attack: str, seed: int) -> float:
             else:
                 yield answer
 
-    InProcess.call = changed  # type: ignore[method-assign]
+    InProcess.call = changed  # type: ignore[method-assign, assignment]
     try:
         with tempfile.TemporaryDirectory() as folder:
             run = federation(rule, attack, seed).run(Path(folder) / "run")

@@ -69,8 +69,9 @@ def overall_score(scores: Iterable[Score]) -> Score:
 
 def declared_fields() -> dict[str, Shared]:
     """The fields of `evaluate`: a silo sends those that it has."""
-    return {
-        name: Shared("metrics", about, optional=True, form=form)
-        for measure in Measure
-        for name, about, form in zip(score_fields(measure), _ABOUT[measure], (SHARE, Count()), strict=True)
-    }
+    found = {}
+    for measure in Measure:
+        (accuracy, instances), (right, counted) = score_fields(measure), _ABOUT[measure]
+        found[accuracy] = Shared("metrics", right, optional=True, form=SHARE)
+        found[instances] = Shared("metrics", counted, optional=True, form=Count())
+    return found
