@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Tempo,
     )
     from cosilo.methods.base import Method
+    from cosilo.privacy.settings import Privacy
     from cosilo.protocol.events import Event, Observer
     from cosilo.protocol.findings import Findings
     from cosilo.protocol.message import Fields, Message, Shared, State
@@ -94,6 +95,7 @@ __all__ = [
     "Network",
     "Observer",
     "PersonalisedFedAvg",
+    "Privacy",
     "Refused",
     "Replies",
     "Run",
@@ -134,6 +136,7 @@ if not TYPE_CHECKING:
             "Network": "learners.network",
             "Training": "learners.training",
             "Method": "methods.base",
+            "Privacy": "privacy.settings",
             "Event": "protocol.events",
             "Observer": "protocol.events",
             "Findings": "protocol.findings",

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from cosilo.config.reproduces import Reproduces
 from cosilo.config.split_settings import SPLITS, SplitSettings
 from cosilo.errors import ConfigError
+from cosilo.privacy.settings import Privacy
 from cosilo.simulated_time.clock import Clock
 from cosilo.text import guess, listing
 
@@ -88,6 +89,7 @@ class SiloDefaults(Strict):
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
     task: list[str] | None = None
+    privacy: Privacy | None = None
     learner: LearnerSettings | None = None
 
 
@@ -147,6 +149,7 @@ class SimulationSettings(Strict):
     hidden_targets: bool = False  # hide what silos want from methods that are not made for targets
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
+    privacy: Privacy | None = None
 
     @model_validator(mode="after")
     def _targets_have_tasks(self) -> "SimulationSettings":

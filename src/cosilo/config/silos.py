@@ -16,6 +16,7 @@ from cosilo.config.target import make_target
 from cosilo.coordination.institution import Institution
 from cosilo.data.instances import Instances, as_instances, fingerprint, is_frame, take
 from cosilo.errors import ConfigError, CosiloError, DataError
+from cosilo.privacy.settings import Privacy
 from cosilo.silo.silo import Silo
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ def make_silos(settings: Settings, source: Source) -> list[Silo | Institution]:
 def make_silo(one: SiloSettings, source: Source) -> Silo | Institution:
     """The silo that its own file describes."""
     problems: list[str] = []
+    if one.privacy is not None and one.privacy.ledger is None:
+        # One for all federations that the silo joins: they ask the same records.
+        beside = one.privacy.model_copy(update={"ledger": Path("privacy")})
+        one = one.model_copy(update={"privacy": beside})
     found = _made(one, 0, source, source.name, problems)
     if found is None:
         raise DataError("\n".join(problems))
@@ -106,6 +111,7 @@ def _silo(one: SiloSettings, seed: int, source: Source, where: str) -> Silo:
         shares=one.shares,
         pool=None if pool is None else pool.X,
         pool_labels=None if pool is None else pool.y,
+        privacy=with_ledger(one.privacy, source),
     )
     target = {}
     if one.target is not None:
@@ -120,6 +126,13 @@ def origin(learner: LearnerSettings, source: Source, **files: str | None) -> dic
     known = {key: value for key, value in files.items() if value is not None}
     settings = learner.model_dump(mode="json", exclude_unset=True)
     return {"folder": str(source.folder.resolve()), "learner": settings, **known}
+
+
+def with_ledger(privacy: Privacy | None, source: Source) -> Privacy | None:
+    """The same with the path of its ledger, if it has one, as a path of this process."""
+    if privacy is None or privacy.ledger is None:
+        return privacy
+    return privacy.model_copy(update={"ledger": source.path(privacy.ledger)})
 
 
 def _examples(one: SiloSettings, path: Path, where: str) -> tuple[Instances, NDArray[Any]]:

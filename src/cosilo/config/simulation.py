@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosilo import data
 from cosilo.config.resolve import make_learner
 from cosilo.config.settings import SimulationSettings
-from cosilo.config.silos import origin, table_of
+from cosilo.config.silos import origin, table_of, with_ledger
 from cosilo.config.source import Source, naming_key
 from cosilo.config.split_settings import ValueSplit
 from cosilo.coordination.institution import Institution
@@ -69,6 +69,7 @@ def simulate(
                 task=[train.classes[code] for code in sorted({*task, *judged_on})],
                 validation=settings.validation,
                 shares=settings.shares,
+                privacy=with_ledger(settings.privacy, source),
             )
         )
         silos[-1].origin = origin(learner, source)

@@ -81,6 +81,7 @@ class Boundary:
         if isinstance(silo, Institution):
             silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
         elif isinstance(silo, Silo):
+            silo.record = folder
             about = {"method": procedure.name, **silo.about()}
             self._record.introduce(about, silo.learner)
             silo.hold_out_test_data()
@@ -106,6 +107,7 @@ class Boundary:
                 message = decode(reply)
             fields = describe(message, self._steps[ask.step].fields)
             self._record.audit(ask.number, ask.step, fields, len(reply))
+            self.silo.left({field["kind"] for field in fields.values()})
             return Answer(self.silo.name, reply, seconds)
         except RunError:
             raise  # the silo's own disk fails: the run cannot continue

@@ -138,6 +138,9 @@ class Participant(ABC):
     def perform(self, step: Step, message: Message, number: int) -> Message | None:
         """Do a step; `number` is that of the ask."""
 
+    def left(self, kinds: set[str]) -> None:  # noqa: B027 (most promise nothing)
+        """Account for what left, of these kinds."""
+
     def close(self) -> None:  # noqa: B027 (most have nothing to close)
         """Close what a run opened."""
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances, as_instances, fingerprint, form, is_bytes, join, take
+from cosilo.data.instances import Instances, as_instances, digests, fingerprint, form, is_bytes, join, take
 from cosilo.data.labels import class_names
 from cosilo.data.stratified import hold_out
 from cosilo.errors import ConfigError, DataError
@@ -28,7 +28,7 @@ class PrivateData:
     `test` is a fraction to hold out when `split` is called, a pair (X, y), or None. With a target, `own` is
     the training set alone, `target` is the target, and what is trained on is the training set and the
     labelled target points; test data is then of target classes. Of `least_classes` there has to be training
-    data.
+    data. `one_by_one`: whether an instance is held out is decided by that instance alone, in every run alike.
     """
 
     def __init__(
@@ -41,7 +41,9 @@ class PrivateData:
         validation: float,
         target: Target | None = None,
         least_classes: int = 2,
+        one_by_one: bool = False,
     ) -> None:
+        self._one_by_one = one_by_one
         self._where = where
         self._least_classes = least_classes
         self._task = task
@@ -153,10 +155,16 @@ class PrivateData:
     def split(self, seed: int) -> None:
         """Hold out the test set, if it is a fraction of the data; the same seed splits the same way."""
         if self._test_fraction is not None:
-            held, kept = hold_out(self.all[1], self._test_fraction, seed)
+            held, kept = self._held_out_for_test(self._test_fraction, seed)
             self.train = _part(self.all, kept)
             self.test = _part(self.all, held) if len(held) else None
             self._check_training()
+
+    def _held_out_for_test(self, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        if not self._one_by_one:
+            return hold_out(self.all[1], fraction, seed)
+        chosen = digests(*self.all, b"test") < np.uint64(fraction * 2**64)
+        return np.flatnonzero(chosen), np.flatnonzero(~chosen)
 
     def part(self, part: Part) -> Examples:
         """One part of the data."""

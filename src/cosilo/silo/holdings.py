@@ -2,6 +2,7 @@
 
 from abc import ABC
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from cosilo.errors import ConfigError, DataError
 from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Codes, Learner
 from cosilo.learners.description import describe
+from cosilo.privacy.settings import Privacy
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.task import Task
 from cosilo.silo.data import PrivateData, Test
@@ -38,8 +40,13 @@ class Holdings(Participant, ABC):
         shares: Iterable[str] = ("labels", "metrics"),
         pool: Any = None,
         pool_labels: Any = None,
+        privacy: Privacy | None = None,
     ) -> None:
         super().__init__(name, shares)
+        #: What it promises its records about its votes.
+        self.privacy = privacy
+        #: Where it keeps its record of the run it is in.
+        self.record: Path | None = None
         self.learner: Learner = as_learner(learner)
         wanted = () if target is None else wanted_classes(target, self._where)
         self.task = self._task(task, class_names(y), wanted)
@@ -49,7 +56,9 @@ class Holdings(Participant, ABC):
         self._labels = in_type_of(y, self.task.classes)
         # A network has an output for every class of its task; most other learners fail on one class.
         least = 1 if self.learner.has_weights and target is None else 2
-        self.data = PrivateData(self._where, self.task, X, y, test, validation, target, least)
+        self.data = PrivateData(
+            self._where, self.task, X, y, test, validation, target, least, privacy is not None
+        )
         #: The classes that it is judged on: those of its target if it has one, else its task.
         self.wanted = Task(tuple(c for c in self.task.classes if c in wanted)) if wanted else self.task
         #: The classes that its model chooses among.
@@ -61,6 +70,11 @@ class Holdings(Participant, ABC):
             self.use_pool(pool, labels=pool_labels)
         elif pool_labels is not None:
             raise ConfigError(f"{self._where}: got pool_labels but no pool; wants both, or no labels")
+        if privacy is not None and privacy.delta * self.size >= 1:
+            raise ConfigError(
+                f"{self._where}: privacy.delta = {privacy.delta:g} would allow it to show one of its "
+                f"{self.size} records; wants far less than {1 / self.size:.1g}"
+            )
 
     def __repr__(self) -> str:
         classes = ", ".join(self.task.classes)

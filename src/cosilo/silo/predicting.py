@@ -94,10 +94,21 @@ def votes(silo: Answering, X: Instances, margin: float) -> NDArray[np.signedinte
     need_model(silo)
     found: NDArray[np.signedinteger[Any]] = np.empty(len(X), small)
     for part in blocks(len(X), AT_ONCE):
-        chances = _chances(silo, take(X, part))
-        second, first = np.sort(chances, axis=1)[:, -2:].T
-        found[part] = np.where(first - second > margin, chances.argmax(axis=1), -1)
+        found[part] = leading(_chances(silo, take(X, part)), margin)
     return found
+
+
+def leading(chances: NDArray[Any], margin: float) -> NDArray[np.signedinteger[Any]]:
+    """The most likely class of each row; −1 where the two most likely are within `margin`.
+
+    >>> leading(np.array([[0.9, 0.1], [0.55, 0.45]]), 0.2)
+    array([ 0, -1], dtype=int8)
+    """
+    codes: NDArray[np.signedinteger[Any]] = chances.argmax(axis=1).astype(vote_dtype(chances.shape[1]))
+    if margin > 0:
+        second, first = np.sort(chances, axis=1)[:, -2:].T
+        codes[first - second <= margin] = -1
+    return codes
 
 
 def _chances(silo: Answering, X: Instances) -> NDArray[np.float64]:

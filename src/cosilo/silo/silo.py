@@ -14,6 +14,8 @@ from cosilo.data.instances import Instances, as_instances
 from cosilo.data.labels import class_names
 from cosilo.errors import DataError, LearnerError
 from cosilo.learners.base import Codes, Learner
+from cosilo.privacy.account_text import without_guarantee
+from cosilo.privacy.voter import mechanism
 from cosilo.protocol.message import Message
 from cosilo.protocol.stage import LOCAL, Measure, Score, Stage
 from cosilo.protocol.step import Step
@@ -25,6 +27,7 @@ from cosilo.silo.holdings import Holdings
 from cosilo.silo.labeller import Labeller, label_new
 from cosilo.silo.lessons import Lessons
 from cosilo.silo.network import NetworkView
+from cosilo.silo.private_votes import PrivateVotes
 from cosilo.silo.target_labels import TargetLabels
 
 if TYPE_CHECKING:
@@ -63,6 +66,9 @@ class Silo(Holdings):
         The public instances, where the federation does not hand them over.
     pool_labels : array of labels, default None
         Their classes, for methods that learn from those.
+    privacy : Privacy, default None
+        What it promises its records: its votes then come from a voter that is trained with differential
+        privacy, and not from its model. docs/privacy.md has what that gives and costs.
 
     Attributes
     ----------
@@ -97,6 +103,12 @@ class Silo(Holdings):
         other.learner = deepcopy(self.learner)
         other.forget()
         return other
+
+    def preload(self) -> None:
+        """Find out how much noise its voter takes, which is the same for all silos, and takes seconds."""
+        super().preload()
+        if self.privacy is not None:
+            mechanism(self.privacy)
 
     # ------------------------------------------------------------------ what its boundary does with it
 
@@ -258,10 +270,32 @@ class Silo(Holdings):
         Labeller(self).keep(models, ratios)
 
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
-        """One code per pool instance; −1 where the two most likely classes are within `margin`."""
+        """One code per pool instance; −1 where the two most likely classes are within `margin`.
+
+        It is the only way in which a silo's opinions leave it as labels: that of its private voter, if it has
+        one, and else that of its model.
+        """
+        if self.privacy is not None:
+            return predicting.leading(PrivateVotes(self).chances(), margin)
         return predicting.votes(self, self.need_pool(), margin)
 
+    def check_votes(self) -> None:
+        """Raise if voting would cost its records more than it promised them; nothing is computed."""
+        if self.privacy is not None:
+            PrivateVotes(self).check()
+
+    def left(self, kinds: set[str]) -> None:
+        """Account for what left, of these kinds."""
+        if self.privacy is not None and kinds:
+            PrivateVotes(self).note(kinds)
+
     # ------------------------------------------------------------------ for its owner
+
+    def privacy_lines(self, kinds: set[str]) -> list[str]:
+        """What fields of these kinds would tell about its records, one line each, before they leave."""
+        if self.privacy is not None:
+            return PrivateVotes(self).forecast(kinds)
+        return [without_guarantee(sorted(kinds))] if kinds else []
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The classes of new instances, by the silo's model.

@@ -244,7 +244,7 @@ class CoFED(Method):
         """Accuracy on validation data, as a weight."""
         return {"accuracy": silo.validation_accuracy()}
 
-    @step(votes=Shared("labels", "its model's class for each pool instance, or an abstention"))
+    @step(votes=Shared("labels", "its vote on each pool instance: a class, or an abstention"))
     def label(self, silo: Silo) -> Message:
         """One class of the silo's own task for every pool instance (eq. 17), or an abstention."""
         return {"votes": silo.label_pool(self.margin)}
@@ -312,9 +312,10 @@ class CoFED(Method):
     def prepare(self, silo: Silo) -> None:
         """The learner has to be able to do what the parameters ask of it."""
         learner, where = silo.learner, f"silo {silo.name!r}: {silo.learner.name}"
+        silo.check_votes()
         if self.selection == "test" and not silo.has_test:
             raise DataError(f"silo {silo.name!r}: has no test data, which selection = 'test' looks at")
-        if self.margin > 0 and not learner.has_probabilities:
+        if self.margin > 0 and not learner.has_probabilities and silo.privacy is None:
             raise LearnerError(f"{where} has no predict_proba, so it cannot abstain; set margin = 0")
         if self.update_from == "local" and not learner.can_warm_start:
             raise LearnerError(f"{where} cannot go on training; set update_from = 'auto' or 'scratch'")
