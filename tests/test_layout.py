@@ -13,6 +13,7 @@ TOP = {"__init__.py", "errors.py", "lazy.py", "progress.py", "py.typed", "text.p
 ROOMS = {
     "aggregation/voting": "aggregation/test_voting.py",
     "cli": "cli/test_cli.py",
+    "learners/saving": "learners/saving/test_model_file.py",
     "engines/local": "engines/local/test_local.py",
     "methods/dofed_spp": "methods/dofed_spp/test_dofed_spp.py",
     "report": "report/test_report.py",

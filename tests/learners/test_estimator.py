@@ -222,7 +222,9 @@ def test_nothing_asked_nothing_answered():
     assert learner.predict_proba(X[:0]).shape == (0, 3)
 
 
-@pytest.mark.parametrize("answer", [[0, 1, 2], [0.0, 1.0, 2.0], np.array([0, 1, 2], np.uint8)])
+@pytest.mark.parametrize(
+    "answer", [[0, 1, 2], [0.0, 1.0, 2.0], np.array([0, 1, 2], np.uint8), [[0], [1], [2]]]
+)
 def test_whole_numbers_of_any_type_are_codes(answer):
     codes = fitted(Recorder(answer=answer)).predict(X[:3])
     assert codes.tolist() == [0, 1, 2]
@@ -233,7 +235,7 @@ def test_whole_numbers_of_any_type_are_codes(answer):
     ("answer", "line"),
     [
         (np.zeros(2, int), r"int64 of shape \(2,\); wants shape \(3,\) of whole numbers"),
-        (np.zeros((3, 1), int), r"int64 of shape \(3, 1\); wants shape \(3,\)"),
+        (np.zeros((3, 2), int), r"int64 of shape \(3, 2\); wants shape \(3,\)"),
         (np.array([0, 0.5, 1]), r"float64 of shape \(3,\); wants shape \(3,\) of whole numbers"),
         (np.array([0, np.nan, 1]), "wants shape"),
         (np.array(["a", "b", "c"]), r"<U1 of shape"),

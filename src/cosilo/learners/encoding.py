@@ -3,14 +3,15 @@
 from typing import Any
 
 from cosilo.data.instances import Instances, is_frame
+from cosilo.learners.kinds import kinds
 
 
 def with_encoder(estimator: Any, X: Instances) -> Any:
     """Put in front of an estimator what it needs to read instances like X.
 
     Data frames: numbers are standardised, everything else is one-hot encoded (a value never seen before is
-    none of them). Text: TF-IDF. Arrays are left as they are, and so are pipelines and objects that are not
-    scikit-learn's: they see what is there.
+    none of them). Text: TF-IDF. Arrays are left as they are, and so are pipelines, objects that are not
+    scikit-learn's, and CatBoost with `cat_features`: they see what is there.
 
     >>> import pandas as pd
     >>> from sklearn.naive_bayes import GaussianNB
@@ -21,7 +22,8 @@ def with_encoder(estimator: Any, X: Instances) -> Any:
     from sklearn.base import BaseEstimator
     from sklearn.pipeline import Pipeline, make_pipeline
 
-    if isinstance(estimator, Pipeline) or not isinstance(estimator, BaseEstimator):
+    takes_numbers = isinstance(estimator, BaseEstimator) or "catboost.core.CatBoost" in kinds(type(estimator))
+    if isinstance(estimator, Pipeline) or not takes_numbers or _knows_words(estimator):
         return estimator
     if is_frame(X):
         from pandas.api.types import is_numeric_dtype
@@ -42,3 +44,8 @@ def with_encoder(estimator: Any, X: Instances) -> Any:
 
         return make_pipeline(TfidfVectorizer(), estimator)
     return estimator
+
+
+def _knows_words(estimator: Any) -> bool:
+    """Whether its own settings say which columns are words, as CatBoost's can."""
+    return estimator.get_params().get("cat_features") is not None

@@ -12,7 +12,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from cosilo.data.instances import Instances
 from cosilo.errors import LearnerError
-from cosilo.learners import model_file
 from cosilo.learners.base import (
     Codes,
     black_box,
@@ -23,6 +22,9 @@ from cosilo.learners.base import (
     untrained,
     write_card,
 )
+from cosilo.learners.open_settings import open_seeds, parameters, quiet_settings
+from cosilo.learners.saving import model_file
+from cosilo.learners.saving.plain import keeps_itself
 
 
 class Estimator:
@@ -35,7 +37,8 @@ class Estimator:
     ----------
     model : object
         A template that is never fitted itself: each training is that of a copy. With `save(folder)` and
-        `load(folder)` it keeps itself; without, what it has learnt is written by skops.
+        `load(folder)` it keeps itself; without, what it has learnt is written by skops, and what is of
+        LightGBM, XGBoost or CatBoost in the format of that library.
 
     Examples
     --------
@@ -65,13 +68,9 @@ class Estimator:
                 "move it to the top of a module, or give it the methods save(folder) and load(folder)"
             )
         with black_box(self.name, "get_params"):
-            #: The parameters that decide what the object draws, where the user left them open.
-            self._open_seeds = sorted(
-                key
-                for key, value in _params(model, deep=True).items()
-                if key.endswith("random_state") and value is None
-            )
-            own = _params(last, deep=False)
+            self._open_seeds = open_seeds(model)
+            self._quiet = quiet_settings(model)
+            own = parameters(last, deep=False)
         # Histogram boosting has the parameter, but bins the data anew: valid on the same data only.
         self.can_warm_start = "warm_start" in own and "max_bins" not in own
         #: An ensemble keeps its members and learns with new ones: a warm fit adds as many as it began with.
@@ -108,6 +107,8 @@ class Estimator:
         with seeded(seed), black_box(self.name, "fit"):
             # Work on a copy: a fit that fails leaves what was learnt before as it was.
             model = copy.deepcopy(self.model_) if warm else _fresh(self.model)
+            if self._quiet and not warm:
+                model.set_params(**self._quiet)
             if self._open_seeds:
                 drawn = np.random.SeedSequence(seed).generate_state(len(self._open_seeds)).tolist()
                 model.set_params(**dict(zip(self._open_seeds, drawn, strict=True)))
@@ -129,6 +130,8 @@ class Estimator:
     def predict(self, X: Instances) -> Codes:
         """One code per instance."""
         answer, m = self._ask("predict", X), len(self.present_)
+        if answer.shape == (len(X), 1):  # as CatBoost answers
+            answer = answer[:, 0]
         whole = answer.dtype.kind in "biu" or (answer.dtype.kind == "f" and bool((answer % 1 == 0).all()))
         if answer.shape != (len(X),) or not whole:
             raise self._bad("predict", answer, f"shape ({len(X)},) of whole numbers")
@@ -158,7 +161,7 @@ class Estimator:
         return self.model_
 
     def save(self, folder: Path) -> None:
-        """Write what was learnt: by the object's own `save(folder)` if it has one, else by skops."""
+        """Write what was learnt: by the object's own `save(folder)` if it has one, else by `model_file`."""
         if self.model_ is None:
             raise untrained(self.name)
         numbers = {"n_classes": self.n_classes_, "seed": self.seed_}
@@ -191,7 +194,7 @@ class Estimator:
 
     @property
     def _keeps_itself(self) -> bool:
-        return all(callable(getattr(self.model, method, None)) for method in ("save", "load"))
+        return keeps_itself(self.model)
 
     def _check_warm(self, present: Codes, n_classes: int) -> None:
         if not self.can_warm_start:
@@ -224,13 +227,6 @@ class Estimator:
         return LearnerError(
             f"{self.name}.{method} returned {answer.dtype} of shape {answer.shape}; wants {wanted}"
         )
-
-
-def _params(model: Any, *, deep: bool) -> dict[str, Any]:
-    """The parameters that can be read and set in scikit-learn's way; none for other objects."""
-    if not (callable(getattr(model, "get_params", None)) and callable(getattr(model, "set_params", None))):
-        return {}
-    return dict(model.get_params(deep=deep))
 
 
 def _takes_weights(model: Any) -> bool:

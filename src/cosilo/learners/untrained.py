@@ -4,9 +4,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from cosilo.errors import LearnerError
-from cosilo.learners import model_file
 from cosilo.learners.base import Learner
 from cosilo.learners.estimator import Estimator
+from cosilo.learners.saving import model_file
 
 _FILE = "template.skops"
 

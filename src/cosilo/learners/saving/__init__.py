@@ -1,0 +1,1 @@
+"""Fitted objects on disk, without pickle."""
