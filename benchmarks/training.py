@@ -6,6 +6,10 @@ What counts as work are the multiplications and additions of convolutions and de
 of a pass forwards, but for the first layer, whose inputs need no gradient. Pooling, batch norm and ReLU
 count as nothing, though they take half of the time of CoFED's networks: that is what a fraction of the peak
 below one half means here. Steps and products take turns, and processor time is measured.
+
+Of a step of a medium network (batch 50, Adam, mirrored images) convolutions take 56 %, batch norm 18, pooling
+12, ReLU 4, and permuting, mirroring and scaling images 6; the loss, the optimiser and Python are below 2. So
+a fused loss, fewer copies or data made ready ahead cannot win a tenth.
 """
 
 import statistics

@@ -14,7 +14,7 @@ from cosilo.reproduce.measures import measure, measure_silos
 
 TRAINING = {"optimiser": "sgd", "lr": 0.1, "batch": 10, "epochs": 15}
 MEASURES = {
-    "cofed": ["accuracy", "local", "relative", "share", "control", "taught", "bytes"],
+    "cofed": ["accuracy", "local", "relative", "share", "control", "taught", "own_votes", "bytes"],
     "fedavg": ["accuracy", "joint"],
 }
 

@@ -98,6 +98,38 @@ def test_rivals_train_as_much_on_as_many_instances(name, size, real_data, tmp_pa
         assert check(plan, tmp_path / "none") == []
 
 
+def test_figures_that_are_curves_are_drawn_as_curves():
+    subset = ["cifar10_subset", "cifar100_subset", "dbpedia_subset", "cifar10_normal", "dbpedia_normal"]
+    named = {"Fig. 3: ": [f"dofed_{name}" for name in subset], "Fig. 3": ["fml_mnist"]}
+    named |= {"Fig. 10": ["cofed_fedavg"], "Fig. 11": ["cofed_fedmd"], "Fig. 2": ["tempo_fashion_mnist"]}
+    for figure, names in named.items():
+        for name in names:
+            assert any(curve.text.startswith(figure) for curve in find(name).about.curve), name
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if find(name).about.paper == "CoFED"])
+def test_every_reproduction_of_cofed_tells_its_control(name):
+    """What networks gain could be more training; whatever is refitted has no more of it."""
+    about = find(name).about
+    told = any(path.endswith(".control") for path in about.paths)
+    assert told or name == "cofed_adult"
+    assert told == any(
+        _has_control(find(name).case(case, size)) for size in ("night",) for case in about.case
+    )
+
+
+def _has_control(values):
+    tables = [values["method"], *values.get("compare", {}).values()]
+    networks = any("training" in learner for learner in values["simulation"]["learners"])
+    return networks and any(table.get("control", values["method"].get("control", True)) for table in tables)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rates_are_the_networks_and_no_methods(name):
+    compared = find(name).values.get("compare", {})
+    assert not [key for table in compared.values() for key in table if key in ("lr", "rate")]
+
+
 def test_what_one_has_to_know_beside_1_356_is_said():
     assert "lets the networks of the IID federation vote (bestIIDloc.mat)" in find("cofed_cifar").about.note
 

@@ -21,6 +21,7 @@ Measure = Literal[
     "joint",
     "labelling",
     "elected",
+    "own_votes",
     "bytes",
     "rounds_to",
     "seconds_to",

@@ -47,6 +47,9 @@ def draw_curves(
                 x, mean = [mark.seconds for mark in marks], [mark.accuracy.mean for mark in marks]
                 spread = [mark.accuracy.std or 0.0 for mark in marks]
                 colour = _COLOURS[place % len(_COLOURS)]
+                if len(marks) == 1:  # what has one round is a line that others may cross
+                    axes.axhline(mean[0], color=colour, label=label, linestyle="--")
+                    continue
                 axes.plot(x, mean, color=colour, label=label)
                 low = [y - half for y, half in zip(mean, spread, strict=True)]
                 high = [y + half for y, half in zip(mean, spread, strict=True)]

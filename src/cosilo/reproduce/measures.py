@@ -107,6 +107,9 @@ def _of_all(run: RunDirectory, told: Numbers, what: Measure, goal: Goal | None) 
     if what == "elected":
         votes = run.findings(Votes)
         return float(sum(votes.voting[-1].elected.values())) if votes and votes.voting else None
+    if what == "own_votes":
+        mean = average(_own_votes(run).values())
+        return None if mean is None else mean.mean
     read: Callable[[Numbers], float | None] = {
         "accuracy": lambda one: one.accuracy,
         "local": lambda one: one.local,
@@ -128,6 +131,12 @@ def _of_some(run: RunDirectory, what: Measure, silos: list[str]) -> float | None
     return None if mean is None else mean.mean
 
 
+def _own_votes(run: RunDirectory) -> dict[str, float]:
+    """Of the labels that a silo was given, the share that it had voted for itself."""
+    votes = run.findings(Votes)
+    return votes.voting[-1].own_votes if votes and votes.voting else {}
+
+
 def _by_silo(run: RunDirectory, what: Measure) -> dict[str, float]:
     """What a measure is the mean of; nothing if it is none."""
     if what == "bytes":
@@ -141,6 +150,7 @@ def _by_silo(run: RunDirectory, what: Measure) -> dict[str, float]:
         "share": {name: float(value > 1) for name, value in relative.items()},
         "control": control,
         "taught": {name: value - control[name] for name, value in relative.items() if name in control},
+        "own_votes": _own_votes(run),
         "joint": run.joint_accuracies() if what == "joint" else {},
         "labelling": {name: score["accuracy"] for name, score in labelling.items()},
     }

@@ -15,7 +15,7 @@ from cosilo.reproduce.record import ReproductionRecord
 
 PERCENT = "share"
 _UNITS = {
-    **dict.fromkeys(("accuracy", "local", "share", "joint", "labelling"), PERCENT),
+    **dict.fromkeys(("accuracy", "local", "share", "own_votes", "joint", "labelling"), PERCENT),
     **dict.fromkeys(("relative", "control", "taught"), "ratio"),
     "elected": "labels",
     "bytes": "bytes",
