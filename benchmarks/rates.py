@@ -15,6 +15,7 @@ from cosilo.config.build import Source, make_members
 from cosilo.config.settings import validate
 from cosilo.engines.local.threads import OneThread
 from cosilo.learners import Network
+from cosilo.methods.effort import plain_silos
 from cosilo.recipes import RECIPES
 from cosilo.reproduce.library import find
 
@@ -36,10 +37,11 @@ def main() -> None:
         for seed in (0, 1):
             settings = validate({**values, "seed": seed}, name)
             silos, _ = make_members(settings, Source(f"{name}.toml", RECIPES))
-            for silo in list(silos)[:SILOS]:
-                (held, kept) = silo.data.validation()
+            for silo in plain_silos(silos)[:SILOS]:
+                held, kept = silo.data.validation()
                 for rate in found:
-                    network: Network = copy.deepcopy(silo.learner)
+                    network = copy.deepcopy(silo.learner)
+                    assert isinstance(network, Network)
                     training = network.training.but(lr=rate, epochs=EPOCHS)
                     network.fit(*kept, n_classes=len(silo.task), seed=seed, training=training)
                     found[rate].append(float(np.mean(network.predict(held[0]) == held[1])))
