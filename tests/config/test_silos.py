@@ -3,6 +3,7 @@
 import pytest
 
 from cosilo import data
+from cosilo.engines.flare.party_files import read_silo
 from cosilo.errors import ConfigError, CosiloError
 
 
@@ -133,3 +134,40 @@ def test_a_row_of_parts_has_no_label(labelled, overrides, line, make):
     with pytest.raises(ConfigError) as error:
         make(labelled, overrides=overrides)
     assert str(error.value) == line
+
+
+def test_a_privacy_table_with_the_ledger_beside_the_recipe(folder, make):
+    federation = make(
+        folder, overrides=["silo.north.privacy={ epsilon = 8, delta = 1e-5, ledger = 'account' }"]
+    )
+    north, south = federation.silos
+    assert north.privacy.epsilon == 8
+    assert north.privacy.ledger == folder / "account"
+    assert south.privacy is None
+    everywhere = make(folder, overrides=["defaults.privacy.epsilon=2"])
+    assert [silo.privacy.most for silo in everywhere.silos] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("privacy", "line"),
+    [
+        ("{ epsilon = -1 }", r"silo.0.privacy.epsilon: got -1; wants greater than or equal to 0.01"),
+        ("{ delta = 1e-5 }", r"silo.0.privacy.epsilon: is missing"),
+        ("{ epsilom = 8 }", r"silo.0.privacy.epsilom: there is no such key \(did you mean 'epsilon'\?\)"),
+        ("{ epsilon = 8, voter = 'tree' }", r"silo.0.privacy.voter: got 'tree'; wants 'softmax' or 'mlp'"),
+        ("{ epsilon = 8, budget = 4 }", r"silo.0.privacy: wants budget of at least epsilon = 8"),
+        ("8", r"silo.0.privacy: got 8; wants"),
+    ],
+)
+def test_a_mistake_in_it_is_one_line(folder, make, privacy, line):
+    with pytest.raises(ConfigError, match=line):
+        make(folder, overrides=[f"silo.north.privacy={privacy}"])
+
+
+def test_a_silo_that_joins_others_has_one_account_beside_its_file(folder):
+    path = folder / "north.toml"
+    path.write_text(
+        'name = "north"\npath = "north.csv"\nlabel = "sick"\nprivacy = { epsilon = 8 }\n'
+        'learner = { use = "sklearn.naive_bayes.GaussianNB" }\n'
+    )
+    assert read_silo(path).privacy.ledger == folder / "privacy"

@@ -14,6 +14,9 @@ from sklearn.tree import DecisionTreeClassifier
 from cosilo import CoFED, ConfigError, CosiloError, Federation, Local, Privacy, Silo
 from cosilo.privacy.account_text import account_lines
 from cosilo.protocol.message import decode
+from cosilo.report.facts import gather
+from cosilo.report.run_page import render
+from cosilo.runs.run import RunDirectory
 from cosilo.silo.data import PrivateData
 
 
@@ -94,9 +97,21 @@ def test_before_a_run_its_owner_is_told_what_it_costs(promised):
         "a new voter costs ε = 8; spent are 8 of 8",
         "without any guarantee: metrics (scores of its own model on its own data)",
     ]
+    silo.use_pool(POOL)
+    assert silo.privacy_lines({"labels"})[1] == "that voter is there already: its votes cost nothing more"
     assert silos(None)[0].privacy_lines({"labels"}) == [
         "without any guarantee: labels (what its own model votes for)"
     ]
+
+
+def test_a_run_that_costs_nothing_passes_the_check_of_its_recipe(promised):
+    assert Federation(silos(promised[1]), POOL, seed=2).check() == []
+
+
+def test_the_report_has_the_account(promised):
+    page = render(gather(RunDirectory(promised[0] / "run-1")))
+    assert "1 silo of 2 voted by a voter that was trained with differential privacy" in page
+    assert ">all runs</td><td>metrics, task</td>" in page
 
 
 def test_chance_does_not_come_from_the_seed(promised, tmp_path):
@@ -141,7 +156,7 @@ def _task():
 
 def test_a_delta_that_would_allow_to_show_a_record_is_refused():
     with pytest.raises(
-        ConfigError, match=r"silo 'a': privacy.delta = 0.01 would allow it to show one of its 300"
+        ConfigError, match=r"silo 'a': privacy.delta = 0.01 would allow it to show one of its 226 records"
     ):
         Silo("a", X[:300], Y[:300], GaussianNB(), privacy=Privacy(epsilon=8, delta=0.01))
 

@@ -60,6 +60,9 @@ def show_silo(silo: "Silo | Institution") -> None:
     if isinstance(silo, Silo) and silo.pool is not None:
         labels = "" if silo.pool_labels is None else f", classes {', '.join(np.unique(silo.pool_labels))}"
         say(f"pool: size {len(silo.pool)}, fingerprint {silo.pool_fingerprint}{labels}")
+    if isinstance(silo, Silo) and silo.privacy is not None:
+        for line in silo.privacy_lines(set(silo.shares)):
+            say(f"privacy: {line}")
 
 
 def _party(values: Mapping[str, object]) -> str | None:

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from cosilo.errors import BadMessage, RunError
+from cosilo.privacy.account_text import Account, read_account
 from cosilo.protocol.findings import Findings
 from cosilo.report.parts import kinds
 from cosilo.report.results import Results, results
@@ -91,6 +92,8 @@ class Facts:
     #: The members of every silo that is an institution.
     members: Mapping[str, tuple[str, ...]]
     simulated: Simulated | None
+    #: What silos promise their records, of those that do and whose record is here.
+    accounts: Mapping[str, Account]
 
 
 def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
@@ -117,6 +120,7 @@ def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
             stopped_after,
             _members(run.about),
             None if clock is None else simulated(clock, run.moments(clock), scores.stages),
+            _accounts(run),
         )
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, BadMessage) as error:
         raise RunError(
@@ -132,6 +136,11 @@ def _rounds(findings: Sequence[Findings], parameters: Mapping[str, object]) -> i
             return found.rounds_done
     told = parameters.get("rounds")
     return told if isinstance(told, int) else None
+
+
+def _accounts(run: RunDirectory) -> dict[str, Account]:
+    found = {name: read_account(run.folder / "silos" / name) for name in run.about["silos"]}
+    return {name: account for name, account in found.items() if account is not None}
 
 
 def _members(about: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

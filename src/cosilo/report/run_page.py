@@ -71,6 +71,7 @@ def render(facts: Facts) -> str:
             about=facts.about,
             results=facts.results,
             traffic=facts.traffic,
+            accounts=facts.accounts,
             timing=facts.timing,
             created=_date(facts.about.created),
             verdict=phrases.verdict(facts),

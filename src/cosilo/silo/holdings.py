@@ -59,6 +59,8 @@ class Holdings(Participant, ABC):
         self.data = PrivateData(
             self._where, self.task, X, y, test, validation, target, least, privacy is not None
         )
+        if privacy is not None:
+            self.data.split(0)  # the same in every run: the account is that of the records trained on
         #: The classes that it is judged on: those of its target if it has one, else its task.
         self.wanted = Task(tuple(c for c in self.task.classes if c in wanted)) if wanted else self.task
         #: The classes that its model chooses among.
