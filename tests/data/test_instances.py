@@ -9,10 +9,12 @@ from cosilo.errors import DataError
 @pytest.mark.parametrize(
     ("X", "words"),
     [
-        (np.array([[1.0, np.nan]]), "instance 0 holds NaN"),
-        (np.array([[1.0], [np.inf]]), "instance 1 holds NaN or infinity"),
-        (pd.DataFrame({"a": [1.0, None], "b": [1, 2]}), "column 'a' has missing"),
-        (pd.DataFrame({"job": ["cook", None]}), "column 'job' has missing"),
+        (np.array([[1.0], [np.inf]]), "instance 1 holds infinity"),
+        (np.array([[np.nan], [-np.inf]]), "instance 1 holds infinity"),
+        (
+            pd.DataFrame({"a": [1.0, np.inf], "b": [1, 2], "c": [-np.inf, None]}),
+            r"column 'a' has infinite values; replace .* \(also: 'c'\)",
+        ),
         (np.array([1.0, 2.0]), r"shape \(2,\); wants \(instances, features\)"),
         (3, "got int"),
         ([[1, 2], [3]], "different lengths"),

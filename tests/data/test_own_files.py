@@ -151,7 +151,7 @@ class TestColumns:
         fails(parquet(frame), "2 of 3 labels are missing, the first in row 2", label="y")
 
     def test_missing_features_and_texts(self, csv):
-        fails(csv("x,y\n1,a\n,b\n"), "column 'x'", label="y")
+        assert np.isnan(read(csv("x,y\n1,a\n,b\n"), label="y").X["x"]).tolist() == [False, True]
         fails(csv("x,y\nword,a\n,b\n"), "column 'x': 1 of 2 texts are missing, the first in row 2", text="x")
         fails(csv(PEOPLE), "wants str", text="age")
 
@@ -200,7 +200,7 @@ class TestNpz:
         fails(npz(x=np.eye(2), y=np.array([1, np.nan])), "1 of 2 labels are missing, the first in row 2")
         fails(npz(x=np.eye(2), y=np.eye(2)), "labels of shape (2, 2)")
         fails(npz(x=np.empty((0, 2))), "array 'x' is empty")
-        fails(npz(x=np.array([[np.inf, 1]])), "instance 0 holds NaN or infinity")
+        fails(npz(x=np.array([[np.inf, 1]])), "instance 0 holds infinity")
         fails(npz(x=np.eye(2)), "has arrays, not columns; leave out columns", columns=["a"])
         (tmp_path / "bad.npz").write_bytes(b"not a zip")
         fails(tmp_path / "bad.npz", "cannot be read as npz")

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.naive_bayes import MultinomialNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
@@ -55,7 +55,10 @@ def silo(**options) -> Silo:
         ({"data": (X, np.array(["a"] * 20))}, "all 20 instances are of class 'a'"),
         ({"data": (X, np.array(["a"] * 20)), "task": ["a", "b"]}, "only class 'a' is in the training data"),
         ({"data": (X, Y[:5])}, "20 instances but 5 labels"),
-        ({"data": (X * np.nan, Y)}, "NaN"),
+        (
+            {"data": (X * np.nan, Y), "learner": GaussianNB()},
+            "column 0, column 1 have missing values, which GaussianNB does not take; put an imputer",
+        ),
         ({"task": ["a", "c"]}, "label 'b' is outside the task {a, c}"),
         ({"task": ["a", "a", "b"]}, "names class 'a' twice"),
         ({"test": (X[:, :1], Y)}, r"test data is numbers of shape \(1,\)"),
@@ -64,7 +67,10 @@ def silo(**options) -> Silo:
             {"pool": np.zeros((3, 5))},
             r"its pool is numbers of shape \(5,\); its data is numbers of shape \(2,\)",
         ),
-        ({"pool": np.array([[1.0, np.nan]])}, "pool: instance 0 holds NaN"),
+        (
+            {"pool": np.array([[1.0, np.nan]]), "learner": GaussianNB()},
+            "pool: column 1 has missing values, which GaussianNB does not take",
+        ),
     ],
 )
 def test_bad_data_is_refused_when_the_silo_is_made(options, words):

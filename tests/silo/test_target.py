@@ -108,7 +108,7 @@ def test_a_given_task_sets_the_order():
         (Target(X[:2, :1], ["c", "d"], X), r"silo 'a': its target is numbers of shape \(1,\); its data is"),
         (Target(X[:2], ["c", "d"], X[:, :1]), r"silo 'a': its unlabelled target is numbers of shape \(1,\)"),
         (Target(X[:2].astype(np.uint8), ["c", "d"], X), "silo 'a': its target is bytes, its data other"),
-        (Target(X[:2], ["c", "d"], X * np.nan), "silo 'a', unlabelled target: instance 0 holds NaN"),
+        (Target(X[:2], ["c", "d"], X + np.inf), "silo 'a', unlabelled target: instance 0 holds infinity"),
         (Target(X[:2], ["c", "d"], X, ["c"] * 19), "truth of the target: 20 instances but 19 labels"),
         (Target(X[:2], ["c", "d"], X, ["x"] * 20), "truth of the target: label 'x' is outside the task"),
         (

@@ -39,11 +39,11 @@ def as_instances(X: Any, where: str) -> Instances:
     """
     if is_frame(X):
         frame = X.reset_index(drop=True)
-        holes = [str(column) for column in frame.columns if _has_holes(frame[column])]
-        if holes:
+        endless = [str(column) for column in frame.columns if _is_endless(frame[column])]
+        if endless:
             raise DataError(
-                f"{where}: column {holes[0]!r} has missing or infinite values; fill or drop those rows"
-                + (f" (also: {', '.join(map(repr, holes[1:4]))})" if holes[1:] else "")
+                f"{where}: column {endless[0]!r} has infinite values; replace them (a missing value is NaN)"
+                + (f" (also: {', '.join(map(repr, endless[1:4]))})" if endless[1:] else "")
             )
         return frame
     try:
@@ -63,16 +63,16 @@ def as_instances(X: Any, where: str) -> Instances:
         )
     if array.ndim == 1:
         raise DataError(f"{where}: numbers of shape {array.shape}; wants (instances, features)")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        bad = int(np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))[0])
-        raise DataError(f"{where}: instance {bad} holds NaN or infinity; fill or drop such rows")
+    if array.dtype.kind == "f" and array.size and not np.isfinite([array.min(), array.max()]).all():
+        endless = np.isinf(array).reshape(len(array), -1).any(axis=1)
+        if endless.any():
+            bad = int(np.flatnonzero(endless)[0])
+            raise DataError(f"{where}: instance {bad} holds infinity; replace it (a missing value is NaN)")
     return array
 
 
-def _has_holes(column: "pd.Series[Any]") -> bool:
-    if column.isna().any():
-        return True
-    return column.dtype.kind == "f" and not np.isfinite(column).all()
+def _is_endless(column: "pd.Series[Any]") -> bool:
+    return column.dtype.kind == "f" and bool(np.isinf(column.to_numpy(dtype=float, na_value=0.0)).any())
 
 
 def take(X: Instances, index: NDArray[np.integer[Any]] | slice) -> Instances:
@@ -183,7 +183,9 @@ def _update(digest: Any, values: NDArray[Any]) -> None:
             digest.update(np.ascontiguousarray(values, dtype=little).data.cast("B"))
     else:
         for value in values:
-            digest.update(str(value).encode() + b"\0")
+            # A missing value is NaN, None or NA, depending on who read it.
+            known = isinstance(value, str) or str(value) not in ("None", "nan", "<NA>", "NaT")
+            digest.update((str(value) if known else "\0missing").encode() + b"\0")
 
 
 def blocks(n: int, size: int) -> Sequence[slice]:

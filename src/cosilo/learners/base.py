@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, is_frame
+from cosilo.data.missing import columns_with_holes
 from cosilo.errors import LearnerError
+from cosilo.text import listing
 
 Codes = NDArray[np.int64]
 
@@ -178,18 +180,20 @@ def _torch_seeded(torch: Any, seed: int) -> Generator[None]:
 
 
 @contextmanager
-def black_box(name: str, method: str) -> Generator[None]:
+def black_box(name: str, method: str, X: Instances | None = None) -> Generator[None]:
     """Turn whatever the black box raises into one line that may leave the silo.
 
     The line names the kind of error and never its text, which may quote private data; the original stays
-    the cause, for the silo's own log.
+    the cause, for the silo's own log. Of the instances it says which columns have missing values, if any.
     """
     try:
         yield
     except LearnerError:
         raise
     except Exception as error:
-        raise LearnerError(f"{name}.{method} raised {type(error).__name__}") from error
+        holes = [] if X is None else columns_with_holes(X)
+        about = f"; {listing(holes, 6)} {'have' if holes[1:] else 'has'} missing values" if holes else ""
+        raise LearnerError(f"{name}.{method} raised {type(error).__name__}{about}") from error
 
 
 def untrained(name: str) -> LearnerError:

@@ -104,7 +104,7 @@ class Estimator:
             self._check_warm(present, n_classes)
             X = columns_as_learnt(X, self.columns_, self.name)
         columns = columns_of(X)
-        with seeded(seed), black_box(self.name, "fit"):
+        with seeded(seed), black_box(self.name, "fit", X):
             # Work on a copy: a fit that fails leaves what was learnt before as it was.
             model = copy.deepcopy(self.model_) if warm else _fresh(self.model)
             if self._quiet and not warm:
@@ -219,7 +219,7 @@ class Estimator:
         if len(X) == 0:  # scikit-learn refuses to predict nothing
             return np.zeros(0 if method == "predict" else (0, len(self.present_)), dtype=np.int64)
         X = columns_as_learnt(X, self.columns_, self.name)
-        with seeded(self.seed_), black_box(self.name, method):
+        with seeded(self.seed_), black_box(self.name, method, X):
             return np.asarray(getattr(self.model_, method)(self._shaped(X)))
 
     def _bad(self, method: str, answer: NDArray[Any], wanted: str) -> LearnerError:

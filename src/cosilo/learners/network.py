@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, blocks, form, take
+from cosilo.data.missing import columns_with_holes
 from cosilo.errors import LearnerError
 from cosilo.learners.base import (
     Codes,
@@ -30,6 +31,7 @@ from cosilo.learners.trainee import AfterStep, Correction, Loss, OptimiserState,
 from cosilo.learners.training import Training
 from cosilo.learners.training_loop import train
 from cosilo.learners.zoo import hash_tokens
+from cosilo.text import listing
 
 # if torch is missing, tensors has already raised a one-line error
 import torch  # isort: skip
@@ -326,7 +328,13 @@ class Network:
                 parts.append(outputs(module, batch, self.n_classes_, self.name).cpu())
         answer = torch.cat(parts)
         if not torch.isfinite(answer).all():
-            raise LearnerError(f"{self.name}: outputs are not finite; lower lr")
+            holes = columns_with_holes(X)
+            why = (
+                f"{listing(holes, 6)} {'have' if holes[1:] else 'has'} missing values"
+                if holes
+                else "lower lr"
+            )
+            raise LearnerError(f"{self.name}: outputs are not finite; {why}")
         return answer
 
 

@@ -15,6 +15,7 @@ from cosilo.errors import ConfigError, DataError
 from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Codes, Learner
 from cosilo.learners.description import describe
+from cosilo.learners.missing import check_missing
 from cosilo.privacy.settings import Privacy
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.task import Task
@@ -68,6 +69,7 @@ class Holdings(Participant, ABC):
         self.pool: Instances | None = None
         self.pool_labels: NDArray[np.str_] | None = None
         self.pool_fingerprint: str | None = None
+        self._check_missing()
         if pool is not None:
             self.use_pool(pool, labels=pool_labels)
         elif pool_labels is not None:
@@ -97,12 +99,25 @@ class Holdings(Participant, ABC):
         except DataError as error:
             raise DataError(f"{self._where}: {error}") from None
 
+    def _check_missing(self, asked: Instances | None = None, what: str = "") -> None:
+        """Raise if its learner cannot take missing values where there are some."""
+        train, size = self.data.train, len(self.task)
+        if asked is not None:
+            check_missing(self.learner, *train, size, f"{self._where}, {what}", asked)
+            return
+        check_missing(self.learner, *train, size, self._where)
+        if self.data.test is not None:
+            self._check_missing(self.data.test[0], "test data")
+        if self.data.target is not None:
+            self._check_missing(self.data.target.unlabelled, "unlabelled target")
+
     def use_pool(self, pool: Any, known_fingerprint: str | None = None, labels: Any = None) -> None:
         """Hold the public pool, with its labels if it has any; its form has to be that of the data."""
         instances = as_instances(pool, f"{self._where}, pool")
         if len(instances) == 0:
             raise DataError(f"{self._where}, pool: is empty; wants instances")
         self.data.same_form(instances, "its pool")
+        self._check_missing(instances, "pool")
         self.pool = instances
         checked = labels is None or known_fingerprint is not None  # one copy for all silos of a federation
         self.pool_labels = labels if checked else as_pool_labels(labels, instances, f"{self._where}, pool")
