@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from cosilo import FedAvg, Federation
+from cosilo import FedAvg, Federation, FedFomo
 
 
 def test_learning_rates_by_round():
@@ -45,6 +45,34 @@ def test_alone_the_learning_rate_falls_as_in_the_federation():
     for rate in (0.1, 0.1, 0.1, 0.1, 0.01, 0.01):
         w -= rate * np.mean(x / (1 + np.exp(-w * x)))
     assert float(silo.learner.weights()["w"][0]) == pytest.approx(w, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "epochs"),
+    [
+        ({"rounds": 6, "epochs": 5}, [30]),
+        ({"rounds": 6, "epochs": 5, "fraction": 0.4}, [12]),  # who takes part in 0.4 · 6 rounds of 5 epochs
+        ({"rounds": 1, "epochs": 1, "fraction": 0.1}, [1]),
+        ({"rounds": 6, "epochs": 5, "fraction": 0.4, "decay": 0.1, "decay_after": [2, 4]}, [4, 4, 4]),
+        ({"rounds": 5, "epochs": 1, "fraction": 0.5, "decay": 0.9}, [1, 1]),
+    ],
+)
+def test_training_alone_has_as_many_epochs_as_a_silo_has_in_the_rounds(settings, epochs):
+    asked = []
+
+    def train(*, epochs, **rest):
+        asked.append(epochs)
+
+    network = SimpleNamespace(restart=lambda: None, train=train, training=SimpleNamespace(lr=0.1))
+    silo = SimpleNamespace(
+        network=network, fit=lambda stage, epochs: asked.append(epochs), take_score=lambda stage: None
+    )
+    FedAvg(**settings).alone(silo)
+    assert asked == epochs
+    if "decay" not in settings:
+        asked.clear()
+        FedFomo(**settings).alone(silo)
+        assert asked == epochs
 
 
 def test_rounds_end_when_the_accuracy_is_reached(tmp_path, silos):

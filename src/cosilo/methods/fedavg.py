@@ -10,7 +10,8 @@ Deviations from the paper:
 - No size counts for more than ten times the median size: sizes are what silos say.
 - The first silo draws the initial weights: the coordinator knows no architecture, only named arrays.
 - Batch-norm statistics are averaged with the parameters.
-- Local training, which everything is compared with, gets as many epochs as the rounds have together.
+- Local training, which everything is compared with, gets as many epochs as a silo has in the rounds, in the
+  mean.
 - Each silo's optimiser is its training's and starts afresh every round; `decay` shrinks its learning rate.
 """
 

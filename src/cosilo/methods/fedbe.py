@@ -19,7 +19,7 @@ Deviations from the paper:
   mean over training (SWA) is of parameters.
 - The student's loss is the mean over instances; in the authors' code it is also divided by the classes.
 - Each silo's optimiser is its training's and starts afresh every round. Local training gets as many epochs as
-  the rounds have together.
+  a silo has in the rounds, in the mean.
 """
 
 import math

@@ -158,8 +158,8 @@ class FedFomo(Method):
 
     @step(timed=False)
     def alone(self, silo: Silo) -> None:
-        """Local training by the silo's own training, for as many epochs as the federation has: equal work."""
-        silo.fit(LOCAL, epochs=self.rounds * self.epochs)
+        """Local training by the silo's own training, for as many epochs as it has in the rounds."""
+        silo.fit(LOCAL, epochs=max(1, round(self.rounds * self.epochs * self.fraction)))
 
     @step(structure=STRUCTURE)
     def begin(self, silo: Silo, vocabulary: list[str]) -> Message:

@@ -91,7 +91,8 @@ class Rounds(Method):
         clipped: the mean, in which no network counts as further from the last global one than the median of
         them. Medians and trimmed means count all silos equally, and need all networks in memory.
     local : bool, default True
-        Whether silos first train alone, for as many epochs: what the federation is compared with.
+        Whether silos first train alone, for as many epochs as they have in the rounds, in the mean: what the
+        federation is compared with.
     evaluate_every : int, default 1
         Models are judged once in this many rounds, and after the last one.
     stop_at : float in (0, 1], default None
@@ -215,19 +216,26 @@ class Rounds(Method):
 
     @step(timed=False)
     def alone(self, silo: Silo, times: int = 1) -> None:
-        """Local training by the silo's own training, for as many epochs as the federation has: equal work.
+        """Local training by the silo's own training, for as many epochs as it has in the rounds: equal work.
 
-        Where the federation's learning rate falls, this one falls after as many epochs.
+        That is in the mean, where a fraction of the silos takes part in a round. Where the federation's
+        learning rate falls, this one falls after as many epochs.
         """
-        epochs = self.usual_epochs * times
+
+        def until(round_: int) -> int:
+            return max(1, round(round_ * self.usual_epochs * times * self.fraction))
+
         if self.decay == 1.0:
-            silo.fit(LOCAL, epochs=self.rounds * epochs)
+            silo.fit(LOCAL, epochs=until(self.rounds))
             return
         silo.network.restart()
-        state = None
+        state, done = None, 0
         for rate, rounds in groupby(range(1, self.rounds + 1), self.rate):
-            lr = silo.network.training.lr * rate
-            state = silo.network.train(epochs=len(list(rounds)) * epochs, lr=lr, state=state)
+            epochs = until(list(rounds)[-1]) - done
+            if epochs:
+                lr = silo.network.training.lr * rate
+                state = silo.network.train(epochs=epochs, lr=lr, state=state)
+            done += epochs
         silo.take_score(LOCAL)
 
     @step(structure=STRUCTURE)
