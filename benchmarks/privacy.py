@@ -39,13 +39,13 @@ from cosilo.privacy.attack import empirical_epsilon
 from cosilo.privacy.features import features
 from cosilo.privacy.voter import schedule_for
 
-SILOS, POOL, TEST = 5, 2000, 1500
+SILOS, POOL, TEST = 5, 1500, 1000
 SIZES = (200, 1000)
 SEEDS = [int(seed) for seed in os.environ.get("SEEDS", "0 1 2 3 4").split()]
 DATASETS = {"digits": "mnist", "adult": "adult", "dbpedia": "dbpedia"}
 PRIVACY = Privacy(epsilon=8, delta=1e-5)
 #: Claims to attack, and how many voters are trained with the canary, and without it.
-CLAIMS, VOTERS = (1.0, 2.0, 8.0), 600
+CLAIMS, VOTERS = (1.0, 2.0, 8.0), 400
 
 
 def flat(X: NDArray[Any]) -> NDArray[np.float64]:
@@ -65,7 +65,7 @@ def words() -> Any:
 
 def learners(name: str) -> list[Any]:
     """Three kinds, dealt to silos in turn."""
-    logistic, forest = LogisticRegression(max_iter=200, C=10), RandomForestClassifier(50, random_state=0)
+    logistic, forest = LogisticRegression(max_iter=200, C=10), RandomForestClassifier(30, random_state=0)
     if name == "digits":
         found = [(PCA(40, random_state=0), logistic), (forest,), (KNeighborsClassifier(3),)]
         return [make_pipeline(FunctionTransformer(flat), *steps) for steps in found]

@@ -59,13 +59,19 @@ def test_the_python_examples_about_data(tmp_path, monkeypatch):
     assert names["run"].silos["clinic"].predict(names["digits"].X[:1]).dtype == names["digits"].y.dtype
 
 
+def test_the_python_example_about_privacy(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_blocks("docs/privacy.md")
+    assert "ε = 8, δ = 1e-05 for each record" in capsys.readouterr().out
+
+
 def test_the_step_that_the_architecture_shows_is_that_of_fedavg():
     (shown,) = blocks("docs/architecture.md", "python")
     assert textwrap.indent(shown, "    ") in (ROOT / "src/cosilo/methods/fedavg.py").read_text()
 
 
 def test_no_document_has_a_python_block_that_is_not_tested():
-    tested = {"networks.md", "data.md", "architecture.md"}
+    tested = {"networks.md", "data.md", "architecture.md", "privacy.md"}
     found = {path.name for path in (ROOT / "docs").glob("*.md") if blocks(f"docs/{path.name}", "python")}
     assert found == tested
 

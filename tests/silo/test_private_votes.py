@@ -128,6 +128,15 @@ def test_a_method_without_votes_costs_nothing(tmp_path):
     assert '"what": "voter"' not in (ledger / "ledger.jsonl").read_text()
 
 
+def test_a_run_goes_on_with_the_promise_that_it_began_with(promised):
+    folder, privacy = promised
+    other = Federation(silos(privacy.model_copy(update={"epsilon": 4.0})), POOL)
+    with pytest.raises(
+        CosiloError, match=r"is not what it was when the run began: privacy.epsilon \(was 8.0, now 4"
+    ):
+        other.run(folder / "run-0")
+
+
 def test_a_voter_abstains_for_a_learner_that_cannot(promised):
     from sklearn.svm import LinearSVC
 

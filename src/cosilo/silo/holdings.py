@@ -23,6 +23,9 @@ from cosilo.silo.data import PrivateData, Test
 from cosilo.silo.lessons import Lessons
 from cosilo.silo.target import Target, wanted_classes
 
+#: What of its privacy settings its votes depend on.
+_VOTES = {"epsilon", "delta", "voter"}
+
 
 class Holdings(Participant, ABC):
     """All that a silo has, checked when it is handed over; `Silo` is what it does with that."""
@@ -220,6 +223,7 @@ class Holdings(Participant, ABC):
             "learner": learner.value,
             "version": learner.versions,
             "shares": sorted(self.shares),
+            **({} if self.privacy is None else {"privacy": self.privacy.model_dump(include=_VOTES)}),
         }
 
     def about(self) -> dict[str, Any]:
