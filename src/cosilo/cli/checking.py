@@ -124,4 +124,7 @@ def _cells(silo: "Participant") -> tuple[str, ...]:
         classes += f"; wants {', '.join(silo.wanted.classes)}"
     if isinstance(silo, Institution):
         learner = f"({len(silo.silos)} member{'s' if len(silo.silos) > 1 else ''})"
-    return silo.name, str(silo.size), classes, learner, ", ".join(sorted(silo.shares))
+    shares = ", ".join(sorted(silo.shares))
+    if isinstance(silo, Silo) and silo.privacy is not None:
+        shares += f"; ε = {silo.privacy.epsilon:g}"
+    return silo.name, str(silo.size), classes, learner, shares
