@@ -23,7 +23,7 @@ class Privacy(BaseModel):
         The most that all voters together may cost any record, in all runs; None: `epsilon`, which is one
         voter. Votes of a voter that there is already cost nothing.
     voter : {"softmax", "mlp"}, default "softmax"
-        What votes: a softmax regression, or a network with one hidden layer, which wants some ten thousand
+        What votes: a softmax regression, or a network with one hidden layer, for silos with many thousand
         records. Both learn from features that are made of the pool alone. The silo's learner may be anything.
     ledger : Path, default None
         The folder of the account. None: beside the file of a silo that joins others, `privacy/`; where all
