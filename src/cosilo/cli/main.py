@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-from cosilo.cli import checking, labels, looking, models, organisations, reproduce, running, votes
+from cosilo.cli import checking, labels, looking, models, organisations, reproduce, running, trust, votes
 from cosilo.cli.printing import say, tell
 from cosilo.errors import CosiloError
 from cosilo.version import __version__
@@ -33,6 +33,8 @@ for command in (
     looking.runs,
     organisations.provision,
     organisations.join,
+    trust.audit,
+    trust.approve,
     organisations.submit,
     organisations.status,
     organisations.stop,

@@ -12,6 +12,7 @@ from cosilo.config.reproduces import Reproduces
 from cosilo.config.split_settings import SPLITS, SplitSettings
 from cosilo.errors import ConfigError
 from cosilo.privacy.settings import Privacy
+from cosilo.protocol.allow import Allow
 from cosilo.simulated_time.clock import Clock
 from cosilo.text import guess, listing
 
@@ -113,11 +114,12 @@ class SiloSettings(SiloDefaults):
     per_class: Annotated[int, Field(ge=1)] | None = None  # use only this many training instances per class
     target: TargetSettings | None = None
     pool: PoolSettings | None = None
+    allow: Allow | None = None  # what its coordinator may do; between organisations there are defaults
 
     @model_validator(mode="after")
     def _one_source(self) -> "SiloSettings":
         if self.member:
-            beside = sorted(self.model_fields_set - {"name", "member", "quorum", "shares"})
+            beside = sorted(self.model_fields_set - {"name", "member", "quorum", "shares", "allow"})
             if beside:
                 raise ValueError(f"no {beside[0]} beside member tables: members have data and learners")
             if any(member.member for member in self.member):

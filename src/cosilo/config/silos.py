@@ -57,11 +57,15 @@ def _made(
         with _noted(problems, source, member.name, f"silo {one.name!r}: "):
             members.append(_silo(member, seed, source, f"{where}.member.{place}"))
     with _noted(problems, source, one.name):
+        found: Silo | Institution | None = None
         if not one.member:
-            return _silo(one, seed, source, where)
-        if len(members) == len(one.member):
+            found = _silo(one, seed, source, where)
+        elif len(members) == len(one.member):
             quorum = 0.5 if one.quorum is None else one.quorum
-            return Institution(one.name, members, shares=one.shares, quorum=quorum)
+            found = Institution(one.name, members, shares=one.shares, quorum=quorum)
+        if found is not None:
+            found.allow = one.allow
+        return found
     return None
 
 

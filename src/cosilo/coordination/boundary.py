@@ -13,12 +13,15 @@ from typing import TypeAlias
 import numpy as np
 
 from cosilo.coordination.institution import Institution
+from cosilo.coordination.limits import Limits
 from cosilo.errors import CosiloError, LearnerError, Refused, RunError
 from cosilo.protocol.carrier import Answer, Carrier, Failure, FailureKind
+from cosilo.protocol.forms import shown
+from cosilo.protocol.incoming import check_incoming
 from cosilo.protocol.message import Message, check, decode, describe, encode
 from cosilo.protocol.participant import Participant, Procedure, refusals
 from cosilo.protocol.step import HELLO, Step
-from cosilo.runs.silo_record import SiloRecord
+from cosilo.runs.silo_record import SiloRecord, digest_of
 from cosilo.silo.silo import Silo
 
 #: Makes a carrier to the members of the institution with this name.
@@ -78,6 +81,8 @@ class Boundary:
         self._record = SiloRecord(folder)
         self._record.check_identity(silo, but=["shares"])  # each step asks the policy of the day
         silo.seed = seed_for(seed, self._path, 0)
+        allow = silo.allow
+        self._limits = None if allow is None else Limits(allow, silo, procedure, self._record)
         if isinstance(silo, Institution):
             silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
         elif isinstance(silo, Silo):
@@ -98,6 +103,7 @@ class Boundary:
         """Do the step, or say in one line why not; what leaves is logged before it leaves."""
         seconds = 0.0
         try:
+            self._record.audit.came(ask.number, ask.step, ask.body, digest_of(ask.body))
             reply = self._record.reply(ask.number, ask.step, ask.body)
             if reply is None:
                 message, seconds = self._compute(ask)
@@ -106,7 +112,7 @@ class Boundary:
             else:
                 message = decode(reply)
             fields = describe(message, self._steps[ask.step].fields)
-            self._record.audit(ask.number, ask.step, fields, len(reply))
+            self._record.audit.left(ask.number, ask.step, fields, reply, seconds)
             self.silo.left({field["kind"] for field in fields.values()})
             return Answer(self.silo.name, reply, seconds)
         except RunError:
@@ -142,6 +148,7 @@ class Boundary:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             content = decode(ask.body)
+            check_incoming(step.run, content)
             self.silo.judging, began = 0.0, time.thread_time()
             message = self.silo.perform(step, content, ask.number) or {}
             seconds = time.thread_time() - began - self.silo.judging
@@ -154,8 +161,10 @@ class Boundary:
     def _allowed(self, name: str) -> Step:
         """The step, if the policy allows all that it shares; joining asks for all the method will need."""
         step = self._steps.get(name)
-        if step is None:
-            raise Refused(f"silo {self.silo.name!r}: {self.procedure.name} has no step {name!r}")
+        if step is None or not self.procedure.uses(name):
+            raise Refused(f"silo {self.silo.name!r}: {self.procedure.name} has no step {shown(name)}")
+        if self._limits is not None:
+            self._limits.check(step)
         needs = {one.kind: f"step {name!r}, field {field!r}" for field, one in step.fields.items()}
         if name == HELLO:
             needs = dict(self.procedure.needs())
@@ -178,7 +187,7 @@ class Boundary:
             Refused: FailureKind.REFUSED,
             LearnerError: FailureKind.LEARNER,
         }
-        self._record.audit_failure(ask.number, ask.step, text)
+        self._record.audit.failed(ask.number, ask.step, text)
         if self._untrained is None:
             self._record.restore(self.silo)
         return Failure(kinds.get(type(error), FailureKind.ERROR), text)

@@ -292,6 +292,7 @@ class Silos:
             # A reply that arrived before a crash, in an ask that was not completed.
             if entry.has(name):
                 entry.arrivals[name] = Arrival(0.0, describe(entry.read(name), step.fields))
+                entry.received[name] = entry.size(name)
                 body(name)  # for its size
             else:
                 missing.append(name)
@@ -306,6 +307,7 @@ class Silos:
         if isinstance(answer.content, Failure):
             failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
         else:
+            entry.received[answer.silo] = len(answer.content)
             try:
                 fields = self._checked(step, answer.silo, answer.content, valid)
             except Exception as error:  # nothing that a silo sends stops the others

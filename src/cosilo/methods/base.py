@@ -55,6 +55,10 @@ class Method(BaseModel):
     #: Whether the silos' learners have to be networks, whose weights can be shared.
     needs_network: ClassVar[bool] = False
 
+    #: By parameter, the most that a silo allows unless its own file says more: beyond it, more can be learnt
+    #: about its data.
+    cautious: ClassVar[Mapping[str, float]] = {}
+
     @classmethod
     def __pydantic_init_subclass__(cls, **options: object) -> None:
         if cls.__doc__ and cls.__base__:
@@ -87,6 +91,18 @@ class Method(BaseModel):
     def uses(self, step: str) -> bool:
         """Whether this method, with these parameters, asks for that step at all."""
         return True
+
+    def most_asks(self, step: str) -> int:
+        """How often it may ask a silo for a step in a run: once a round, where it has rounds, or once.
+
+        Scores are asked for before the first round and after the last one too.
+        """
+        rounds = int(getattr(self, "rounds", 1))
+        return {HELLO: 1, WANTS: 1, EVALUATE: rounds + 3}.get(step, rounds)
+
+    def parameters(self) -> dict[str, object]:
+        """Its parameters, by name."""
+        return self.model_dump(mode="json")
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """What it does, as far as compared methods should be equal in it; nothing is known here.
@@ -213,4 +229,4 @@ class Method(BaseModel):
         scores = silo.scores.get(Stage.parse(stage))
         if not scores:
             raise DataError(f"silo {silo.name!r}: took no score after {stage!r}")
-        return scores_out(scores)
+        return scores_out(scores, exact=silo.allow is None or silo.allow.exact_scores)

@@ -24,6 +24,7 @@ from pydantic import Field
 from cosilo.aggregation.averaging import Weights
 from cosilo.aggregation.robust import average, bounded
 from cosilo.coordination.coordinator import Silos
+from cosilo.errors import Refused
 from cosilo.methods.rounds import Rounds, averaged
 from cosilo.protocol.message import Message, Shared, State
 from cosilo.protocol.stage import Stage
@@ -73,23 +74,36 @@ class Averaging(Rounds):
         size=Shared(
             "size", "how many training instances it has: the weight of its network in the mean", merge=sum
         ),
+        after="begin",
     )
     def train(self, silo: Silo, weights: Weights, round: int, epochs: int | None = None) -> Message:
         """ClientUpdate: some epochs from the global weights."""
         silo.network.set_weights(weights, keep=self.keeps_models)
         silo.network.train(
-            epochs=self.usual_epochs if epochs is None else epochs,
+            epochs=self.epochs_of(silo, epochs),
             lr=silo.network.training.lr * self.rate(round),
             correction=self.correction(),
             keep=self.keeps_models,
         )
         return {"weights": silo.network.weights(), "size": silo.size}
 
+    def epochs_of(self, silo: Silo, wanted: int | None) -> int:
+        """How many epochs a silo does in a round, if the server wants no more than the method could."""
+        epochs = self.usual_epochs if wanted is None else wanted
+        if not 1 <= epochs <= self.most_epochs:
+            raise Refused(f"silo {silo.name!r}: got epochs = {epochs}; wants 1 to {self.most_epochs}")
+        return epochs
+
+    @property
+    def most_epochs(self) -> int:
+        """The most that the server may ask for in a round."""
+        return self.usual_epochs
+
     def correction(self) -> "Correction | None":
         """What is added to the gradients of a training: nothing."""
         return None
 
-    @step(timed=False)
+    @step(timed=False, after="begin")
     def judge(self, silo: Silo, weights: Weights, stage: str) -> None:
         """Take the global model and its scores: on the silo's own classes, and among all."""
         silo.network.set_weights(weights)

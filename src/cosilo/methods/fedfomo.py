@@ -177,9 +177,11 @@ class FedFomo(Method):
         """Take them over."""
         silo.network.set_weights(weights)
 
-    @step(weights=Shared("weights", "weights of its network after training in the round"))
+    @step(after="start", weights=Shared("weights", "weights of its network after training in the round"))
     def train(self, silo: Silo, round: int) -> Message:
         """Some epochs from the silo's own model; where it began is remembered."""
+        if not 1 <= round <= self.rounds:
+            raise BadMessage(f"got round = {round}; wants 1 to {self.rounds}")
         silo.notes["base"] = silo.network.weights()
         lr = silo.network.training.lr * self.decay ** (round - 1)
         silo.network.train(Part.OWN if silo.has_target else Part.REST, epochs=self.epochs, lr=lr)

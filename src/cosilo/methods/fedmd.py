@@ -185,12 +185,15 @@ class FedMD(Method):
         )
         silo.take_score(Stage.after_round(0))
 
-    @step(logits=Shared("logits", "its network's scores for each instance drawn from the pool, by class"))
+    @step(
+        after="pretrain",
+        logits=Shared("logits", "its network's scores for each instance drawn from the pool, by class"),
+    )
     def score(self, silo: Silo, draw: int) -> Message:
         """What the network says about this round's part of the pool."""
         return {"logits": silo.network.logits(self._part(silo, draw))}
 
-    @step()
+    @step(after="score")
     def digest(self, silo: Silo, draw: int, targets: NDArray[Any]) -> None:
         """Approach the consensus on the same part."""
         part = self._part(silo, draw)
@@ -206,7 +209,7 @@ class FedMD(Method):
             (part, targets), epochs=self.digest_epochs, batch=self.digest_batch, loss=mean_absolute_error
         )
 
-    @step()
+    @step(after="pretrain")
     def revisit(self, silo: Silo) -> None:
         """Go on with private data."""
         silo.network.train(epochs=self.revisit_epochs, batch=self.revisit_batch)

@@ -111,7 +111,7 @@ class FedNova(FedAvg):
         travelled = Travelled()
         silo.network.set_weights(weights, keep=False)
         lr = silo.network.training.lr * self.rate(round)
-        training = silo.network.training.but(epochs=epochs or self.epochs, lr=lr)
+        training = silo.network.training.but(epochs=self.epochs_of(silo, epochs), lr=lr)
         silo.network.train(epochs=training.epochs, lr=lr, after_step=travelled, keep=False)
         reach = dict.fromkeys(travelled.parameters, np.array(travelled.reach(training)))
         return {"weights": silo.network.weights(), "size": silo.size, "reach": reach}

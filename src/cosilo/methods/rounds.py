@@ -17,7 +17,7 @@ from cosilo.aggregation.averaging import same_structure, structure
 from cosilo.aggregation.robust import Average
 from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
-from cosilo.errors import BadMessage, RunError
+from cosilo.errors import BadMessage, Refused, RunError
 from cosilo.methods.base import Method
 from cosilo.methods.effort import Effort
 from cosilo.protocol.forms import Text
@@ -166,6 +166,11 @@ class Rounds(Method):
         count = share_of(len(silos.names), self.fraction)
         return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
 
+    def most_asks(self, step: str) -> int:
+        """Members train several times in a round; the last network may be judged twice (`stop_at`)."""
+        inside = {"train": self.rounds * self.local_rounds, "judge": self.rounds + 1}
+        return inside.get(step, super().most_asks(step))
+
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Those who take part in a round train, and upload one model."""
         uploads = share_of(len(participants), self.fraction)
@@ -221,6 +226,8 @@ class Rounds(Method):
         That is in the mean, where a fraction of the silos takes part in a round. Where the federation's
         learning rate falls, this one falls after as many epochs.
         """
+        if not 1 <= times <= self.local_rounds:
+            raise Refused(f"silo {silo.name!r}: got times = {times}; wants 1 to {self.local_rounds}")
 
         def until(round_: int) -> int:
             return max(1, round(round_ * self.usual_epochs * times * self.fraction))
@@ -247,7 +254,8 @@ class Rounds(Method):
     @step(
         weights=Shared(
             "weights", "untrained weights that everyone starts from; asked of one silo only", merge=first
-        )
+        ),
+        after="begin",
     )
     def initial(self, silo: Silo) -> Message:
         """The weights that everyone starts from."""
@@ -255,5 +263,7 @@ class Rounds(Method):
 
     def rate(self, round: int) -> float:
         """What the learning rate is multiplied with in a round."""
+        if not 1 <= round <= self.rounds:
+            raise BadMessage(f"got round = {round}; wants 1 to {self.rounds}")
         past = round - 1 if self.decay_after is None else sum(round > last for last in self.decay_after)
         return float(self.decay**past)

@@ -116,7 +116,7 @@ class SCAFFOLD(FedAvg):
         travelled = Travelled()
         silo.network.set_weights(weights, keep=False)
         lr = silo.network.training.lr * self.rate(round)
-        training = silo.network.training.but(epochs=epochs or self.epochs, lr=lr)
+        training = silo.network.training.but(epochs=self.epochs_of(silo, epochs), lr=lr)
         correction = shifted(shift) if shift else None
         silo.network.train(
             epochs=training.epochs, lr=lr, correction=correction, after_step=travelled, keep=False

@@ -71,6 +71,11 @@ class Tempo(Averaging):
         """c."""
         return self.first_epochs
 
+    @property
+    def most_epochs(self) -> int:
+        """2c (eq. 9)."""
+        return 2 * self.first_epochs
+
     def train_all(self, silos: Silos, state: State) -> Replies:
         """Everyone gets the weights and its own number of epochs (steps 1 and 2)."""
         pace = self._pace(silos, state)

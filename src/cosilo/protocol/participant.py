@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from cosilo.errors import ConfigError
 from cosilo.learners.base import Learner
+from cosilo.protocol.allow import Allow
 from cosilo.protocol.message import Message, State, Value, policy
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import Step
@@ -23,12 +24,22 @@ class Procedure(Protocol):
 
     name: ClassVar[str]
     needs_pool: ClassVar[bool]
+    cautious: ClassVar[Mapping[str, float]]
 
     def steps(self) -> Mapping[str, Step]:
         """The steps it can ask for, by name."""
 
     def needs(self) -> Mapping[str, str]:
         """The kinds that a silo has to share to take part, each with the step and field that needs it."""
+
+    def uses(self, step: str) -> bool:
+        """Whether it asks for that step at all, with its parameters."""
+
+    def most_asks(self, step: str) -> int:
+        """How often it may ask a silo for that step in a run."""
+
+    def parameters(self) -> Mapping[str, object]:
+        """Its parameters, by name."""
 
     def admit(self, participant: "Participant") -> None:
         """Raise if it cannot take part, whatever it shares; nothing is computed."""
@@ -89,6 +100,8 @@ class Participant(ABC):
     learner: Learner | None = None
     #: The same, trained without the validation part of the data: what choices are made by.
     trial: Learner | None = None
+    #: What its coordinator may do; None: whatever the method says, as where all silos have one owner.
+    allow: Allow | None = None
     #: The other of two models: what was offered and refused, or what there was before an offer was taken.
     spare: Learner | None = None
 

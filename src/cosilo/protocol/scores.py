@@ -47,12 +47,20 @@ def score_fields(measure: Measure) -> tuple[str, str]:
     return f"{prefix}accuracy", f"{prefix}instances"
 
 
-def scores_out(scores: Mapping[Measure, Score]) -> Message:
-    """A reply to `evaluate`."""
+def scores_out(scores: Mapping[Measure, Score], exact: bool = True) -> Message:
+    """A reply to `evaluate`; if not exact, one that hardly tells how many instances there are.
+
+    >>> scores_out({Measure.OWN: Score(27 / 31, 31)}, exact=False)
+    {'accuracy': 0.87, 'instances': 30}
+    """
     reply: dict[str, Value] = {}
     for measure, score in scores.items():
         accuracy, instances = score_fields(measure)
-        reply |= {accuracy: score.accuracy, instances: score.instances}
+        if exact:
+            reply |= {accuracy: score.accuracy, instances: score.instances}
+        else:
+            first = 10 ** (len(str(score.instances)) - 1)
+            reply |= {accuracy: round(score.accuracy, 2), instances: score.instances // first * first}
     return reply
 
 

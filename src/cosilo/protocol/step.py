@@ -18,6 +18,7 @@ class Declaration:
     timed: bool = True
     needs_model: bool = True
     voluntary: bool = False
+    after: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,12 @@ F = TypeVar("F", bound=Callable[..., Message | None])
 
 
 def step(
-    *, timed: bool = True, needs_model: bool = True, voluntary: bool = False, **fields: str | Shared
+    *,
+    timed: bool = True,
+    needs_model: bool = True,
+    voluntary: bool = False,
+    after: str | None = None,
+    **fields: str | Shared,
 ) -> Callable[[F], F]:
     """Make a method's function a step.
 
@@ -56,6 +62,8 @@ def step(
         Whether the silo's model has to be loaded for it.
     voluntary : bool, default False
         Whether a silo that does not share what the step sends can take part all the same.
+    after : str, default None
+        A step that has to be done before this one; a silo that limits its coordinator refuses any other order.
     **fields : Shared or str
         One for each field of the reply: its `Shared`, or just its kind.
 
@@ -68,7 +76,7 @@ def step(
     declared = {name: Shared(one) if isinstance(one, str) else one for name, one in fields.items()}
 
     def mark(function: F) -> F:
-        function.__step__ = Declaration(declared, timed, needs_model, voluntary)  # type: ignore[attr-defined]
+        function.__step__ = Declaration(declared, timed, needs_model, voluntary, after)  # type: ignore[attr-defined]
         return function
 
     return mark

@@ -46,6 +46,8 @@ class Entry:
     seconds: float = 0.0
     #: Bytes of the message to each silo.
     sent: dict[str, int] = field(default_factory=dict)
+    #: Bytes of the message from each silo, also of one that was rejected.
+    received: dict[str, int] = field(default_factory=dict)
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
 
@@ -60,6 +62,10 @@ class Entry:
     def has(self, silo: str) -> bool:
         """Whether a reply of that silo is on disk."""
         return self._path(silo).exists()
+
+    def size(self, silo: str) -> int:
+        """The bytes of a reply on disk."""
+        return self._path(silo).stat().st_size
 
     def read(self, silo: str) -> Fields:
         """A reply from disk."""
@@ -81,6 +87,7 @@ class Entry:
             "silos": self.silos,
             "seconds": round(self.seconds, 6),
             "sent": {name: self.sent[name] for name in self.silos if name in self.sent},
+            "received": {name: self.received[name] for name in self.silos if name in self.received},
             "arrivals": {name: asdict(arrival) for name, arrival in self.arrivals.items()},
             "failures": {name: asdict(failure) for name, failure in self.failures.items()},
         }
@@ -258,6 +265,7 @@ class Journal:
                 done=True,
                 seconds=record["seconds"],
                 sent=record["sent"],
+                received=record.get("received", {}),
                 arrivals={name: Arrival(**arrival) for name, arrival in record["arrivals"].items()},
                 failures={name: _failure(failure) for name, failure in record["failures"].items()},
             )

@@ -25,6 +25,7 @@ from cosilo.errors import RunError
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Fields, decode
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Stage
+from cosilo.runs.audit import outgoing
 from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
 from cosilo.runs.silo_record import SiloRecord
@@ -147,14 +148,17 @@ class RunDirectory:
 
     def audit(self, silo: str) -> list[dict[str, Any]]:
         """All that left a silo, in order; a member of an institution is called "INSTITUTION/MEMBER"."""
-        return read_lines(self.folder / "silos" / silo.replace("/", "/members/") / "audit.jsonl")
+        return outgoing(self.audit_path(silo))
+
+    def audit_path(self, silo: str) -> Path:
+        """Where the audit log of a silo is, if its record is on this machine."""
+        return self.folder / "silos" / silo.replace("/", "/members/") / "audit.jsonl"
 
     def bytes_sent(self, silo: str) -> int:
-        """Bytes that left a silo; where its log is kept at the silo, those of the fields that arrived."""
+        """Bytes of the messages that left a silo; where its log is kept at the silo, of those that came."""
         if log := self.audit(silo):
             return sum(entry.get("bytes", 0) for entry in log if not entry.get("again"))
-        arrived = [ask["arrivals"][silo]["fields"] for ask in self.asks() if silo in ask["arrivals"]]
-        return sum(field["bytes"] for fields in arrived for field in fields.values())
+        return sum(ask.get("received", {}).get(silo, 0) for ask in self.asks())
 
     def scores(self, stage: Stage | str) -> dict[str, float]:
         """Accuracy after a stage (`local`, `federated`) of the silos that share it."""

@@ -16,14 +16,12 @@ from cosilo.learners.untrained import save_untrained
 from cosilo.protocol.message import decode, encode
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import Measure, Score, Stage
+from cosilo.runs.audit import AuditLog
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
-    append_line,
-    drop_partial_line,
     explain_write_errors,
     new_folder,
     read_json,
-    read_lines,
     write,
     write_json,
 )
@@ -54,15 +52,14 @@ class SiloRecord:
         with explain_write_errors(folder):
             self._replies.mkdir(parents=True, exist_ok=True)
             self._states.mkdir(exist_ok=True)
+            folder.chmod(0o700)  # models, notes and logs are for the silo's owner only
             for leftover in self._replies.glob("*.part"):
                 leftover.unlink()
         #: The last completed ask; 0 if there is none.
         self._last = max(_numbers(self._replies), default=0)
         #: The last completed ask that changed the silo.
         self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
-        self._audit = folder / "audit.jsonl"
-        drop_partial_line(self._audit)
-        self._logged = {e["ask"] for e in read_lines(self._audit) if "failure" not in e}
+        self.audit = AuditLog(folder / "audit.jsonl")
         self._tidy()
 
     def _tidy(self) -> None:
@@ -72,7 +69,7 @@ class SiloRecord:
         for path in self._states.iterdir():
             if path.name == f"{self._changed:05d}":
                 continue
-            if path.name.isdigit() and int(path.name) in self._logged and int(path.name) > self._last:
+            if path.name.isdigit() and int(path.name) in self.audit.answered and int(path.name) > self._last:
                 lost = self.reply_path(int(path.name))
                 raise RunError(f"{lost}: is missing, though it was sent; restore it or start a new run")
             shutil.rmtree(path)
@@ -189,20 +186,6 @@ class SiloRecord:
         files = (state / "model").rglob("*") if state else ()
         return sum(file.stat().st_size for file in files if file.is_file())
 
-    # ------------------------------------------------------------------ audit
-
-    def audit(self, number: int, step: str, fields: dict[str, dict[str, Any]], size: int) -> None:
-        """Log what leaves now. A reply that is sent again after a crash is logged again, marked as such."""
-        entry = {"ask": number, "step": step, "fields": fields, "bytes": size}
-        if number in self._logged:
-            entry["again"] = True
-        self._logged.add(number)
-        append_line(self._audit, entry)
-
-    def audit_failure(self, number: int, step: str, text: str) -> None:
-        """Log the one line that leaves when a step was refused or failed."""
-        append_line(self._audit, {"ask": number, "step": step, "fields": {}, "failure": text})
-
     def log(self, text: str) -> None:
         """Log what only the silo's owner may read: the learner's warnings, full tracebacks of failures."""
         with explain_write_errors(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
@@ -241,11 +224,11 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _identity(step: str, body: bytes) -> dict[str, str]:
-    return {"step": step, "content": _digest(body)}
+    return {"step": step, "content": digest_of(body)}
 
 
 @lru_cache(maxsize=1)
-def _digest(body: bytes) -> str:
+def digest_of(body: bytes) -> str:
     """Silos that share a process often get the same message one after another, such as the global weights."""
     return sha256(body).hexdigest()
 

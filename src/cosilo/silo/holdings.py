@@ -149,6 +149,8 @@ class Holdings(Participant, ABC):
             raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
         if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
             raise DataError(f"{self._where}: got pseudo-labels outside its task")
+        if len(np.unique(index.astype(np.int64) * len(self.task) + label)) < len(index):
+            raise DataError(f"{self._where}: got a pseudo-label twice; wants each instance once for a class")
         return Lessons(take(pool, index), label.astype(np.int64), weight)
 
     def soft_lessons(self, share: NDArray[np.float64]) -> Lessons:

@@ -85,7 +85,7 @@ class NetworkView:
         network: Network = silo.learner  # type: ignore[assignment]
         if not silo.trained:
             network.begin(take(silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=silo.seed)
-            silo.trained = True
+            silo.trained = silo.changed = True  # saved, so that it is the same network after a restart
         return network
 
     @property

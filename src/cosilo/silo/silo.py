@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.aggregation.averaging import Weights
-from cosilo.data.instances import Instances, as_instances
+from cosilo.data.instances import Instances, as_instances, take
 from cosilo.data.labels import class_names
-from cosilo.errors import DataError, LearnerError
+from cosilo.errors import DataError, LearnerError, Refused
 from cosilo.learners.base import Codes, Learner
 from cosilo.privacy.account_text import without_guarantee
 from cosilo.privacy.voter import mechanism
@@ -32,6 +32,9 @@ from cosilo.silo.target_labels import TargetLabels
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: From this many labels on it can be said whether they go with a silo's votes.
+_ENOUGH = 20
 
 
 class Silo(Holdings):
@@ -268,6 +271,24 @@ class Silo(Holdings):
     def keep_labeller(self, models: Mapping[str, Weights], ratios: Mapping[str, float]) -> None:
         """Take over the models that labelled the target, for new points; ratios say how much each counts."""
         Labeller(self).keep(models, ratios)
+
+    def hold_against_votes(self, index: NDArray[Any], codes: Codes) -> None:
+        """Raise if labels of pool instances are not what an election that the silo voted in may come to.
+
+        A silo that limits its coordinator wants them to go with what its own model says, beyond chance: labels
+        that somebody chose to see what they do to the model do not.
+        """
+        least = 0.0 if self.allow is None else self.allow.agreement
+        if least <= 0 or len(index) < _ENOUGH:
+            return
+        own = predicting.predict(self, take(self.need_pool(), index), self.task)
+        chance = 1 / len(self.task)
+        kappa = (float(np.mean(own == codes)) - chance) / (1 - chance)
+        if kappa < least:
+            raise Refused(
+                f"{self._where}: labels it was sent do not go with its own votes: κ is below "
+                f"{least:g}; its own file says less in [allow] agreement = …"
+            )
 
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
         """One code per pool instance; −1 where the two most likely classes are within `margin`.

@@ -13,6 +13,7 @@ from cosilo.coordination.institution import Institution
 from cosilo.coordination.run_loop import Terms
 from cosilo.engines.flare.names import FederationName, Host, SiloName
 from cosilo.errors import ConfigError
+from cosilo.protocol.allow import Allow
 from cosilo.silo.silo import Silo
 from cosilo.text import listing
 
@@ -91,4 +92,7 @@ def read_silo(path: Path) -> Silo | Institution:
     source = Source(str(path), path.parent)
     settings = read_settings(path)
     allow_imports_beside(source)
-    return make_silo(settings, source)
+    silo = make_silo(settings, source)
+    if silo.allow is None:  # somebody else coordinates: there are limits whether its file names them or not
+        silo.allow = Allow()
+    return silo

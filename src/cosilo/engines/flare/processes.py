@@ -78,6 +78,7 @@ def _start(kit: Path, kind: str, settings: list[str], log: IO[str] | None) -> Pr
             cwd=workspace,
             text=True,
             start_new_session=True,
+            umask=0o077,  # records, models and logs are for its owner only
             stdout=console,
             stderr=subprocess.STDOUT,
         )

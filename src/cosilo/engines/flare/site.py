@@ -18,10 +18,12 @@ from nvflare.collab import collab
 from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings
 from cosilo.coordination.boundary import Ask, Boundary
-from cosilo.engines.flare import alterations
+from cosilo.coordination.limits import in_words
+from cosilo.engines.flare import alterations, approval
 from cosilo.engines.flare.carrier import BUSY, OPENING
 from cosilo.engines.flare.kit_settings import read_kit_settings
 from cosilo.engines.flare.party_files import read_silo
+from cosilo.engines.flare.reach import address
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
@@ -65,6 +67,10 @@ class Site:
             # The job that a lost coordinator left behind may still be busy with a step here.
             self._held.enter_context(locked(self._folder, patience=_PATIENCE))
             silo, method = self.silo(name, kit)
+            if silo.allow is not None and silo.allow.approve == "ask":
+                approval.wait_for(
+                    self._folder, in_words(method, silo.allow, ":".join(map(str, address(kit))))
+                )
             silo.preload()
             self._boundary = open_boundary(silo, method, self.seed, self._folder)
         except Exception as error:

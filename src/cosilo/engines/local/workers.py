@@ -9,14 +9,15 @@ from pathlib import Path
 from cosilo.coordination.boundary import Ask
 from cosilo.engines.local.in_process import too_late
 from cosilo.engines.local.worker import Worker
-from cosilo.protocol.carrier import Answer, Body
+from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
 from cosilo.protocol.participant import Participant, Procedure
 
 
 class Workers:
     """A carrier for silos in worker processes.
 
-    Each process owns some of the silos for the whole run; their data and models stay there. A step that takes
+    Each process owns some of the silos for the whole run; their data and models stay there. A process
+    that dies is started again and asked once more. A step that takes
     longer than its timeout is stopped with its worker, and the worker is started again.
 
     Parameters
@@ -52,6 +53,7 @@ class Workers:
         """Ask the silos for a step, one at a time per worker: a timeout is that of one silo."""
         waiting = {worker: deque(name for name in silos if name in worker.owns) for worker in self._workers}
         busy: dict[Worker, tuple[str, float]] = {}
+        repeated: set[str] = set()
 
         def occupy(worker: Worker) -> None:
             if waiting[worker]:
@@ -66,6 +68,12 @@ class Workers:
             for worker, (name, started) in list(busy.items()):
                 if worker.connection in ready:
                     answer = worker.receive(name)
+                    if _died(answer) and name not in repeated:
+                        # Its silo is as it was before the step: it is asked once more, in the new process.
+                        repeated.add(name)
+                        worker.send(name, Ask(number, step, body(name)))
+                        busy[worker] = (name, time.monotonic())
+                        continue
                 elif timeout is not None and time.monotonic() - started > timeout:
                     worker.restart()
                     answer = Answer(name, too_late(name, timeout))
@@ -74,6 +82,10 @@ class Workers:
                 del busy[worker]
                 occupy(worker)  # before the answer is handled, so that the worker does not wait for that
                 yield answer
+
+
+def _died(answer: Answer) -> bool:
+    return isinstance(answer.content, Failure) and answer.content.kind is FailureKind.LOST
 
 
 def _patience(busy: dict[Worker, tuple[str, float]], timeout: float | None) -> float | None:

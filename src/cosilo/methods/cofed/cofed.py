@@ -127,6 +127,8 @@ class CoFED(Method):
 
     name: ClassVar[str] = "cofed"
     needs_pool: ClassVar[bool] = True
+    #: Votes after an update tell what the labels that were sent did to the model, and so who was trained on.
+    cautious: ClassVar[Mapping[str, float]] = {"rounds": 1}
 
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.3
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -228,7 +230,7 @@ class CoFED(Method):
         validate = self.weights == "accuracy" or (self.accept == "better" and silo.learner.has_weights)
         silo.fit(LOCAL, validate=validate, on_test=self.selection == "test")
 
-    @step(size=Shared("size", "how many training instances it has: the weight of its vote"))
+    @step(after="train", size=Shared("size", "how many training instances it has: the weight of its vote"))
     def size(self, silo: Silo) -> Message:
         """How many training instances there are, as a weight."""
         return {"size": silo.size}
@@ -238,26 +240,30 @@ class CoFED(Method):
             "metrics",
             "share of its validation instances that its model gets right: the weight of its vote",
             form=SHARE,
-        )
+        ),
+        after="train",
     )
     def credibility(self, silo: Silo) -> Message:
         """Accuracy on validation data, as a weight."""
         return {"accuracy": silo.validation_accuracy()}
 
-    @step(votes=Shared("labels", "its vote on each pool instance: a class, or an abstention"))
+    @step(
+        after="train", votes=Shared("labels", "its vote on each pool instance: a class, or an abstention")
+    )
     def label(self, silo: Silo) -> Message:
         """One class of the silo's own task for every pool instance (eq. 17), or an abstention."""
         return {"votes": silo.label_pool(self.margin)}
 
-    @step()
+    @step(after="label")
     def update(
         self, silo: Silo, index: NDArray[Any], label: NDArray[Any], stands: NDArray[Any], stage: str
     ) -> None:
         """Train on D_i ∪ R_i."""
         lessons = silo.pool_lessons(index, label)
+        silo.hold_against_votes(index, lessons.likeliest)
         self._teach(silo, lessons, lessons.take(np.flatnonzero(stands)), Stage.parse(stage))
 
-    @step()
+    @step(after="label")
     def learn(
         self,
         silo: Silo,
@@ -276,6 +282,7 @@ class CoFED(Method):
             index = np.flatnonzero(won >= 0)
             weight = np.maximum(share[index, won[index]], 1 / 255)  # of a class that only a few have it is 0
             lessons = silo.pool_lessons(index, won[index], weight if silo.learner.can_weigh else None)
+            silo.hold_against_votes(index, lessons.likeliest)
             check = lessons.take(np.flatnonzero(stands[index]))
         self._teach(silo, lessons, check, Stage.parse(stage))
 
@@ -297,7 +304,7 @@ class CoFED(Method):
             check=check if self.accept == "better" else None,
         )
 
-    @step(timed=False)
+    @step(timed=False, after="train")
     def finish(self, silo: Silo) -> None:
         """The last score is the result."""
         silo.keep_score(FEDERATED)

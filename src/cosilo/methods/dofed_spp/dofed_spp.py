@@ -66,6 +66,8 @@ from cosilo.text import listing
 Count = Annotated[int, Field(ge=1)]
 #: Models that are sent at a time before the first round, when all are: bounds what silos need of memory.
 _AT_ONCE = 10
+#: How many such messages there may be: a silo does not know how many silos there are.
+_MOST_LOOKS = 1000
 
 
 class Exchange(BaseModel):
@@ -257,6 +259,10 @@ class DoFedSPP(Method):
         found.exchange.append(exchange)
         found.similarity = Matrix(silos=silos.names, values=np.round(similar, 4).tolist())
         found.budget = None if self.budget is None else self.budget.total
+
+    def most_asks(self, step: str) -> int:
+        """Before the first round all models are looked at, some at a time, and the last ask may be `finish`."""
+        return {"look": _MOST_LOOKS, "upload": self.rounds}.get(step, super().most_asks(step))
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Reciprocal models are what is uploaded, and what trains on the silo's own data."""

@@ -1,0 +1,100 @@
+"""Commands for the administrator of a silo: what it was asked for and what left it, and yes or no to a run."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cosilo.cli.printing import new_table, say, show
+from cosilo.errors import ConfigError, RunError
+from cosilo.text import guess
+
+Place = Annotated[Path, typer.Argument(metavar="KIT", help="A silo's kit; for audit also a run directory.")]
+
+
+def audit(
+    place: Place,
+    name: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="The run; of a run directory, the silo.")
+    ] = None,
+) -> None:
+    """Show all that was asked of a silo and all that left it in a run, and check that nobody changed the log."""
+    from cosilo.runs.audit import broken_at
+    from cosilo.runs.durable_files import read_lines
+
+    path = _log(place, name)
+    entries = read_lines(path)
+    table = new_table("time", "", "ask", "step", "bytes", "what", "digest", right=["bytes"])
+    for entry in entries:
+        at = f"{datetime.fromtimestamp(entry['at']):%Y-%m-%d %H:%M:%S}" if "at" in entry else ""
+        way = "→ in" if entry.get("way") == "in" else "← out"
+        cells = (str(entry["ask"]), entry["step"], str(entry.get("bytes", "")), _what(entry))
+        table.add_row(at, way, *cells, str(entry.get("digest", ""))[:12])
+    show(table)
+    left = [entry for entry in entries if entry.get("way", "out") == "out" and not entry.get("again")]
+    say(f"left: {sum(entry.get('bytes', 0) for entry in left)} bytes in {len(left)} messages")
+    broken = broken_at(entries)
+    if broken is not None:
+        raise RunError(f"{path}: line {broken} is not as it was written, or a line before it is missing")
+    if entries:
+        say(f"the log is whole: {len(entries)} lines, the last has the hash {entries[-1]['chain'][:16]}")
+
+
+def approve(
+    kit: Annotated[Path, typer.Argument(metavar="KIT", help="A silo's kit.")],
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run that waits.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Let it run without asking here.")] = False,
+    refuse: Annotated[bool, typer.Option("--refuse", help="Refuse it.")] = False,
+) -> None:
+    """Read what a run would send, to whom and how often, and let it run or refuse it."""
+    from cosilo.engines.flare import approval
+
+    runs = _runs(kit)
+    if run is None:
+        say("\n".join(f"waits: {one}" for one in approval.waiting(runs)) or "no run waits for approval")
+        return
+    folder = _run(runs, run)
+    for line in approval.request(folder):
+        say(line)
+    approved = not refuse and (yes or typer.confirm("Let it run?"))
+    approval.answer(folder, approved)
+    say(f"{run}: {'may run' if approved else 'is refused'}")
+
+
+def _what(entry: dict[str, Any]) -> str:
+    if "failure" in entry:
+        return str(entry["failure"])
+    again = " (again)" if entry.get("again") else ""
+    fields = entry.get("fields", {})
+    return ", ".join(f"{name}: {one['kind']}, {one['form']}" for name, one in fields.items()) + again
+
+
+def _log(place: Path, name: str | None) -> Path:
+    """The audit log that is meant: of a silo in a run directory, or of a run in a silo's kit."""
+    if (place / "run.json").exists():
+        from cosilo.runs.run import RunDirectory
+
+        run = RunDirectory(place)
+        silos = [str(one) for one in run.about["silos"]]
+        if name is None or not run.audit_path(name).exists():
+            got = f"no silo {name!r}{guess(name, silos)}" if name else "no silo"
+            raise ConfigError(f"{place}: got {got}; wants one of {', '.join(silos)}")
+        return run.audit_path(name)
+    return _run(_runs(place), name or "") / "audit.jsonl"
+
+
+def _runs(kit: Path) -> Path:
+    from cosilo.engines.flare.kit_settings import read_kit_settings
+
+    return Path(read_kit_settings(kit).runs)
+
+
+def _run(runs: Path, name: str) -> Path:
+    there = sorted(path.name for path in runs.glob("*") if path.is_dir())
+    if name not in there:
+        got = f"no run {name!r}{guess(name, there)}" if name else "no run"
+        raise ConfigError(
+            f"{runs}: got {got}; wants one of {', '.join(there) or 'none: there was no run yet'}"
+        )
+    return runs / name

@@ -1,0 +1,104 @@
+"""A silo's audit log: every ask that came and all that left, each line chained to the one before by its hash.
+
+```
+{"at": 1763…, "way": "in",  "ask": 4, "step": "label", "bytes": 96, "digest": "…", "chain": "…"}
+{"at": 1763…, "way": "out", "ask": 4, "step": "label", "fields": {…}, "bytes": 403, "digest": "…", …}
+{"at": 1763…, "way": "out", "ask": 5, "step": "label", "fields": {}, "failure": "silo 'a': …", …}
+```
+
+`bytes` are those of the message, `digest` its SHA-256, `fields` what is in it by kind, form, bytes and meaning;
+`again` marks an answer that was sent before. A line that is changed, moved or taken out breaks the chain.
+"""
+
+import json
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from cosilo.runs.durable_files import append_line, drop_partial_line, read_lines
+
+
+@dataclass
+class Spent:
+    """What a run has taken of a silo so far."""
+
+    asks: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+
+
+class AuditLog:
+    """The log of one silo in one run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        drop_partial_line(path)
+        self.spent = Spent()
+        #: The steps that were done, in order, and the asks whose answer has left.
+        self.steps: list[str] = []
+        self.answered: set[int] = set()
+        self._asked: set[int] = set()
+        self._chain = ""
+        for entry in read_lines(path):
+            self._count(entry)
+            self._chain = str(entry.get("chain", ""))
+
+    def came(self, number: int, step: str, body: bytes, digest: str) -> None:
+        """Log an ask as it comes, before anything is done about it."""
+        self._add({"way": "in", "ask": number, "step": step, "bytes": len(body), "digest": digest})
+
+    def left(
+        self, number: int, step: str, fields: dict[str, dict[str, Any]], reply: bytes, seconds: float
+    ) -> None:
+        """Log what leaves now. A reply that is sent again after a crash is logged again, marked as such."""
+        entry: dict[str, Any] = {"way": "out", "ask": number, "step": step, "fields": fields}
+        entry |= {"bytes": len(reply), "digest": sha256(reply).hexdigest(), "seconds": round(seconds, 6)}
+        if number in self.answered:
+            entry["again"] = True
+        self._add(entry)
+
+    def failed(self, number: int, step: str, text: str) -> None:
+        """Log the one line that leaves when a step was refused or failed."""
+        self._add({"way": "out", "ask": number, "step": step, "fields": {}, "failure": text})
+
+    def _add(self, entry: dict[str, Any]) -> None:
+        entry = {"at": round(time.time(), 3), **entry}
+        self._chain = _chained(self._chain, entry)
+        append_line(self._path, {**entry, "chain": self._chain})
+        self._count(entry)
+
+    def _count(self, entry: dict[str, Any]) -> None:
+        if entry.get("way") == "in":
+            if entry["ask"] not in self._asked:
+                self.spent.asks += 1
+            self._asked.add(entry["ask"])
+            return
+        self.spent.seconds += entry.get("seconds", 0.0)
+        if "failure" not in entry:
+            if entry["ask"] not in self.answered:
+                self.steps.append(entry["step"])
+                self.spent.bytes += entry["bytes"]
+            self.answered.add(entry["ask"])
+
+
+def outgoing(path: Path) -> list[dict[str, Any]]:
+    """All that left, in order."""
+    return [entry for entry in read_lines(path) if entry.get("way", "out") == "out"]
+
+
+def broken_at(entries: list[dict[str, Any]]) -> int | None:
+    """The number of the first line that is not as it was written, or does not follow the one before it."""
+    chain = ""
+    for number, entry in enumerate(entries, start=1):
+        told = entry.get("chain")
+        if told != _chained(chain, {key: value for key, value in entry.items() if key != "chain"}):
+            return number
+        chain = str(told)
+    return None
+
+
+def _chained(before: str, entry: dict[str, Any]) -> str:
+    text = json.dumps(entry, sort_keys=True, ensure_ascii=True)
+    return sha256(f"{before}{text}".encode()).hexdigest()
