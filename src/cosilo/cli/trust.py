@@ -1,4 +1,4 @@
-"""Commands for the administrator of a silo: what it was asked for and what left it, and yes or no to a run."""
+"""Commands for the administrator of a silo: what it was asked and what left it, and yes or no to a run."""
 
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ def audit(
         str | None, typer.Argument(metavar="RUN", help="The run; of a run directory, the silo.")
     ] = None,
 ) -> None:
-    """Show all that was asked of a silo and all that left it in a run, and check that nobody changed the log."""
+    """Show all that was asked of a silo and all that left it in a run, and check that the log is whole."""
     from cosilo.runs.audit import broken_at
     from cosilo.runs.durable_files import read_lines
 
@@ -94,7 +94,6 @@ def _run(runs: Path, name: str) -> Path:
     there = sorted(path.name for path in runs.glob("*") if path.is_dir())
     if name not in there:
         got = f"no run {name!r}{guess(name, there)}" if name else "no run"
-        raise ConfigError(
-            f"{runs}: got {got}; wants one of {', '.join(there) or 'none: there was no run yet'}"
-        )
+        wants = f"one of {', '.join(there)}" if there else "a run, and there was none yet"
+        raise ConfigError(f"{runs}: got {got}; wants {wants}")
     return runs / name

@@ -1,4 +1,4 @@
-"""What a silo holds an ask against before anything is computed: its `[allow]`, and what the method could ask."""
+"""What a silo holds an ask against before it computes anything: `[allow]`, and what the method could ask."""
 
 import time
 from collections import Counter

@@ -29,7 +29,7 @@ from cosilo.runs.journal import Replies
 from cosilo.silo.silo import Silo
 
 #: What a silo says of its network before weights are exchanged.
-STRUCTURE = Shared("task", "names and shapes of its network's arrays, as a hash", merge=first, form=Text())
+STRUCTURE = Shared("task", "names and shapes of its network's arrays, as a hash", merge=mode, form=Text())
 
 
 def averaged(values: Sequence[Value]) -> NoReturn:

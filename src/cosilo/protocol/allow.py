@@ -20,11 +20,11 @@ class Allow(BaseModel):
     Parameters
     ----------
     methods : list of str, default None
-        The methods that may be run here, as `cosilo methods` calls them; None: any whose fields `shares` allows.
+        The methods that may be run here, as `cosilo methods` calls them; None: any that `shares` allows.
     parameters : dict, default {}
-        By parameter of a method, the most that it may be, or [least, most]. Without it, rounds and epochs of any
-        name are at most 1,000, and what a method calls risky (`Method.cautious`) stays below the risk: CoFED's
-        `rounds` at 1.
+        By parameter of a method, the most that it may be, or [least, most]. Without it, rounds and epochs of
+        any kind are at most 1,000, and what a method calls risky (`Method.cautious`) stays below the risk:
+        CoFED's `rounds` at 1.
     asks : int, default 10000
         How often a run may ask for something.
     seconds : float, default 86400
@@ -34,10 +34,10 @@ class Allow(BaseModel):
     runs_per_day : int, default 50
         How many runs may begin within 24 hours.
     approve : {"ask", "never"}, default "never"
-        ask: a run waits until `cosilo approve KIT RUN`, which shows what the run would send, was answered with yes.
+        ask: a run waits until `cosilo approve KIT RUN`, which shows what it would send, got a yes.
     agreement : float, default 0.1
-        How far labels that come from others have to go with the silo's own votes, beyond chance (Cohen's κ with
-        even classes), before it trains on them; 0: not at all.
+        How far labels that come from others have to go with the silo's own model, beyond chance (Cohen's κ
+        with even classes), before it trains on them; 0: not at all.
     exact_scores : bool, default False
         Whether accuracies leave as they are, with the number of instances they were taken on, which tells how
         much data there is. If not, they leave rounded to hundredths, and the number to its first digit.

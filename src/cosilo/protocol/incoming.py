@@ -44,9 +44,7 @@ def check_incoming(function: Callable[..., Any], message: Message) -> None:
         return  # takes whatever comes
     for name in message:
         if name not in parameters:
-            raise BadMessage(
-                f"got {shown(name)}, which the step does not take; it takes {sorted(parameters)}"
-            )
+            raise BadMessage(f"got {shown(name)}; the step takes {', '.join(parameters) or 'nothing'}")
     for name, one in parameters.items():
         if name not in message:
             if not one.optional:

@@ -63,7 +63,7 @@ def step(
     voluntary : bool, default False
         Whether a silo that does not share what the step sends can take part all the same.
     after : str, default None
-        A step that has to be done before this one; a silo that limits its coordinator refuses any other order.
+        A step that has to be done before this one: silos of other owners refuse any other order.
     **fields : Shared or str
         One for each field of the reply: its `Shared`, or just its kind.
 

@@ -6,8 +6,9 @@
 {"at": 1763…, "way": "out", "ask": 5, "step": "label", "fields": {}, "failure": "silo 'a': …", …}
 ```
 
-`bytes` are those of the message, `digest` its SHA-256, `fields` what is in it by kind, form, bytes and meaning;
-`again` marks an answer that was sent before. A line that is changed, moved or taken out breaks the chain.
+`bytes` are those of the message, `digest` is its SHA-256, `fields` what is in it by kind, form, bytes and
+meaning; `again` marks an answer that was sent before. A line that is changed, moved or taken out breaks the
+chain.
 """
 
 import json

@@ -275,8 +275,8 @@ class Silo(Holdings):
     def hold_against_votes(self, index: NDArray[Any], codes: Codes) -> None:
         """Raise if labels of pool instances are not what an election that the silo voted in may come to.
 
-        A silo that limits its coordinator wants them to go with what its own model says, beyond chance: labels
-        that somebody chose to see what they do to the model do not.
+        A silo that limits its coordinator wants them to go with what its own model says, beyond chance.
+        Labels that somebody chose, to see what they do to the model, do not.
         """
         least = 0.0 if self.allow is None else self.allow.agreement
         if least <= 0 or len(index) < _ENOUGH:

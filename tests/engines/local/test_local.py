@@ -47,7 +47,10 @@ def outcome(run, pool) -> dict:
         "result": run.result,
         "asks": asks,
         "labels": labels,
-        "audit": {name: run.audit(name) for name in run.silos},
+        "audit": {
+            name: [(line["ask"], line["step"], line["fields"], line["bytes"]) for line in run.audit(name)]
+            for name in run.silos
+        },
     }
 
 
@@ -99,8 +102,10 @@ class Probe(Method):
                 time.sleep(0.5)
             if self.do == "die":
                 os.kill(os.getpid(), signal.SIGKILL)
-            if self.do == "die once" and not Path(self.victim).exists():
-                Path(self.victim).touch()
+            times = {"die once": 1, "die twice": 2}.get(self.do, 0)
+            died = sorted(Path().glob(f"{self.victim}-*"))
+            if len(died) < times:
+                Path(f"{self.victim}-{len(died)}").touch()
                 os.kill(os.getpid(), signal.SIGKILL)
         return {"length": len(big)}
 
@@ -127,7 +132,7 @@ def test_in_process_a_late_reply_is_refused(tmp_path, silos):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_worker_that_dies_costs_one_reply(tmp_path, silos, workers):
+def test_a_worker_that_dies_twice_costs_one_reply(tmp_path, silos, workers):
     run = probe(silos, "die", tmp_path / "run", workers=workers)
     assert run.result["first"] == ["nearest", "tree"]
     assert "its worker process died (signal 9)" in run.result["failures"][0]["text"]
@@ -135,18 +140,26 @@ def test_a_worker_that_dies_costs_one_reply(tmp_path, silos, workers):
 
 def test_a_silo_that_was_lost_takes_part_again_from_the_next_ask(tmp_path, silos, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = probe(silos, "die once", tmp_path / "run", workers=1)
+    run = probe(silos, "die twice", tmp_path / "run", workers=1)
     assert run.result["first"] == ["nearest", "tree"]
     assert run.result["second"] == ["bayes", "nearest", "tree"]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_worker_that_dies_once_is_started_again_and_asked_again(tmp_path, silos, monkeypatch, workers):
+    monkeypatch.chdir(tmp_path)
+    run = probe(silos, "die once", tmp_path / "run", workers=workers)
+    assert run.result["failures"] == []
+    assert run.result["first"] == run.result["second"] == ["bayes", "nearest", "tree"]
 
 
 def test_below_the_quorum_the_run_stops_and_can_go_on(tmp_path, silos, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RunError) as error:
-        probe(silos, "die once", tmp_path / "run", workers=1, quorum=1.0)
+        probe(silos, "die twice", tmp_path / "run", workers=1, quorum=1.0)
     assert "step 'act': 2 of 3 silos answered, the quorum is 3" in str(error.value)
     assert "silo 'bayes': its worker process died" in str(error.value)
-    run = probe(silos, "die once", tmp_path / "run", workers=1, quorum=1.0)
+    run = probe(silos, "die twice", tmp_path / "run", workers=1, quorum=1.0)
     assert run.result["first"] == ["bayes", "nearest", "tree"]
 
 
@@ -211,7 +224,7 @@ class Echo(Method):
         replies = silos.ask("act", {"big": np.ones(2**21)})
         silos.found(Sums).sums = {name: float(reply.array("big").sum()) for name, reply in replies.items()}
 
-    @step(big="weights")
+    @step(big="logits")
     def act(self, silo, big):
         return {"big": big * 3}
 

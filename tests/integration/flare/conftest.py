@@ -93,7 +93,8 @@ class Deployment:
 
     def write(self, name: str, text: str) -> None:
         """The file of a silo; `name`, `label` and `test` are the same everywhere."""
-        self.file(name).write_text(f'name = "{name}"\n{text}')
+        allow = "[allow]\nexact_scores = true\nagreement = 0\nparameters = { rounds = 100 }\n"
+        self.file(name).write_text(f'name = "{name}"\n{text}\n{allow if "[allow]" not in text else ""}')
 
     def write_cofed(self, **learners: str) -> None:
         """Three silos with three kinds of models and different tasks, which share labels and scores."""

@@ -8,7 +8,7 @@ import pytest
 
 from cosilo.errors import RunError
 from cosilo.report import write_report
-from cosilo.runs.durable_files import read_lines
+from cosilo.runs.audit import outgoing
 from cosilo.runs.run import runs_in
 
 pytest.importorskip("nvflare")
@@ -61,7 +61,7 @@ class Stage:
 
     def left(self, name):
         """The numbers of the asks that a silo answered, by its own audit log."""
-        return [line["ask"] for line in read_lines(self.deployment.record(self.run, name) / "audit.jsonl")]
+        return [line["ask"] for line in outgoing(self.deployment.record(self.run, name) / "audit.jsonl")]
 
 
 @pytest.fixture
@@ -122,9 +122,7 @@ def test_a_coordinator_that_is_killed_goes_on_where_it_was(stage):
     assert "continues where it stopped" in told
     for name in ("tree", "svm"):
         assert stage.computed(name) == sorted(set(stage.computed(name)))
-        again = [
-            line for line in read_lines(deployment.record(run, name) / "audit.jsonl") if line.get("again")
-        ]
+        again = [line for line in outgoing(deployment.record(run, name) / "audit.jsonl") if line.get("again")]
         assert {line["ask"] for line in again} <= {9}
     undisturbed = deployment.submit(("tree", "svm"), "fedavg", _rounds=3)
     assert run.result == undisturbed.result

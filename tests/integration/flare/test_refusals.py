@@ -9,7 +9,7 @@ import pytest
 
 from cosilo import Run
 from cosilo.errors import RunError
-from cosilo.runs.durable_files import read_lines
+from cosilo.runs.audit import outgoing
 
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import processes
@@ -82,9 +82,7 @@ def test_a_policy_that_does_not_allow_a_field_ends_the_run_before_anything_is_co
     assert run.status == "refused"
     assert {event["step"] for event in run.events() if event["event"] == "ask"} == {"hello"}
     assert not list((deployment.record(run, "tree") / "states").iterdir())
-    assert [line.get("failure") for line in read_lines(deployment.record(run, "tree") / "audit.jsonl")] == [
-        why
-    ]
+    assert [line.get("failure") for line in outgoing(deployment.record(run, "tree") / "audit.jsonl")] == [why]
     with pytest.raises(RunError, match="fix that and submit a new run"):
         resume(folder, print)
 

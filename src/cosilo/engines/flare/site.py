@@ -68,9 +68,8 @@ class Site:
             self._held.enter_context(locked(self._folder, patience=_PATIENCE))
             silo, method = self.silo(name, kit)
             if silo.allow is not None and silo.allow.approve == "ask":
-                approval.wait_for(
-                    self._folder, in_words(method, silo.allow, ":".join(map(str, address(kit))))
-                )
+                host, port = address(kit)
+                approval.wait_for(self._folder, in_words(method, silo.allow, f"{host}:{port}"))
             silo.preload()
             self._boundary = open_boundary(silo, method, self.seed, self._folder)
         except Exception as error:

@@ -247,9 +247,7 @@ class CoFED(Method):
         """Accuracy on validation data, as a weight."""
         return {"accuracy": silo.validation_accuracy()}
 
-    @step(
-        after="train", votes=Shared("labels", "its vote on each pool instance: a class, or an abstention")
-    )
+    @step(after="train", votes=Shared("labels", "its vote on each pool instance: a class, or an abstention"))
     def label(self, silo: Silo) -> Message:
         """One class of the silo's own task for every pool instance (eq. 17), or an abstention."""
         return {"votes": silo.label_pool(self.margin)}

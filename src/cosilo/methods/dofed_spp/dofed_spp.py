@@ -261,8 +261,8 @@ class DoFedSPP(Method):
         found.budget = None if self.budget is None else self.budget.total
 
     def most_asks(self, step: str) -> int:
-        """Before the first round all models are looked at, some at a time, and the last ask may be `finish`."""
-        return {"look": _MOST_LOOKS, "upload": self.rounds}.get(step, super().most_asks(step))
+        """Before the first round all models are looked at, some at a time."""
+        return _MOST_LOOKS if step == "look" else super().most_asks(step)
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Reciprocal models are what is uploaded, and what trains on the silo's own data."""
