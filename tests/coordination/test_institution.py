@@ -316,7 +316,7 @@ def test_a_killed_worker_resumes_inside_the_step(tmp_path, monkeypatch):
 
 
 def test_a_step_that_was_given_up_does_not_stand_in_the_way(tmp_path, monkeypatch):
-    """The worker dies twice, the server goes on without the institution, which takes part in the next round."""
+    """The worker dies twice; the server goes on without the institution, which is there in the next round."""
     monkeypatch.chdir(tmp_path)
     run = with_fatal(FatalTwice).run(tmp_path / "run")
     (failure,) = run.result["failures"]
