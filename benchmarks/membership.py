@@ -1,9 +1,9 @@
 """Does a coordinator that sends labels of its own choice learn who is in a silo's training data?
 
 The attack: half of some candidates are training instances of a silo (digits, 200 of them), and all candidates
-are in the pool. The coordinator sends each candidate with a wrong label, another one in each of two updates, and
-asks for votes after each: a model that still says the true class has it from its training data. What honest
-votes alone tell (the model is right more often about what it was trained on) is the line to stay near.
+are in the pool. The coordinator sends each candidate with a wrong label, another one in each of two updates,
+and asks for votes after each: a model that still says the true class has it from its training data. What
+honest votes alone tell (the model is right more often about what it was trained on) is the line to stay near.
 
 "chosen" is a silo that allows rounds (as every silo did before [allow]); "default" one with the defaults of
 [allow]: no vote follows an update. Figures are balanced accuracies, over three seeds.
