@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 demo: .venv/core
 	$(BIN)/cosilo demo
@@ -30,11 +30,16 @@ lint: .venv/all
 .venv/all: .venv/core
 	@echo "installing all extras into .venv, a few minutes"
 	$(PIP) torch
-	$(PIP) -e '.[torch,data,flare,dev]'
+	$(PIP) -e '.[torch,data,flare,docs,dev]'
 	touch $@
+
+# The site, from docs/ and the docstrings, in docs/_build/html; a warning is an error.
+docs: .venv/all
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "the site: docs/_build/html/index.html"
 
 bench: .venv/all
 	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

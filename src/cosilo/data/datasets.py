@@ -33,17 +33,15 @@ _SEED = 20_210_401
 def load(name: str, split: SplitName = "train") -> Dataset:
     """One split of a named dataset; `DATASETS` lists the names.
 
-    | name | X | classes | from |
-    |---|---|---|---|
-    | digits | float (n, 64) | 10 | scikit-learn; shuffled once, first 1,297 train, last 500 test |
-    | mnist, fashion_mnist | uint8 (n, 28, 28) | 10 | idx.gz, or the hub's Parquet |
-    | tinted_fashion | uint8 (n, 32, 32, 3) | 10 | fashion_mnist, each image in colours of its own |
-    | cifar10 | uint8 (n, 32, 32, 3) | 10 | the hub's Parquet |
-    | cifar100 | uint8 (n, 32, 32, 3) | 100; groups `fine`, `coarse` | the hub's Parquet |
-    | adult | data frame, 14 columns | 2 | UCI's adult.data and adult.test; "?" is a category |
-    | dbpedia | strings | 14 | csv, or the hub's Parquet; title and text in one string |
-    | femnist_digits | uint8 (n, 28, 28) | 10; group `client` | one npz; of each client 40 % are train |
-    | kannada_mnist | uint8 (n, 28, 28) | 10 | npz; train is its test set, test is Dig-MNIST |
+    - digits: float (n, 64), 10 classes; scikit-learn's, shuffled once, first 1,297 train, last 500 test.
+    - mnist, fashion_mnist: uint8 (n, 28, 28), 10 classes; idx.gz, or the hub's Parquet.
+    - tinted_fashion: uint8 (n, 32, 32, 3), 10 classes; fashion_mnist, each image in colours of its own.
+    - cifar10: uint8 (n, 32, 32, 3), 10 classes; the hub's Parquet.
+    - cifar100: uint8 (n, 32, 32, 3), 100 classes, groups `fine` and `coarse`; the hub's Parquet.
+    - adult: data frame with 14 columns, 2 classes; UCI's adult.data and adult.test, where "?" is a category.
+    - dbpedia: strings, 14 classes; csv, or the hub's Parquet; title and text in one string.
+    - femnist_digits: uint8 (n, 28, 28), 10 classes, group `client`; one npz, of each client 40 % are train.
+    - kannada_mnist: uint8 (n, 28, 28), 10 classes; npz, train is its test set, test is Dig-MNIST.
 
     >>> load("digits", "test")
     Dataset('digits': 500 instances, numbers of shape (64,), 10 classes)
