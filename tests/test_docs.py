@@ -1,12 +1,15 @@
 """The examples in the documents run, as they stand: every block of every page.
 
 Python is executed, page by page from the top. Blocks in `console` show what their commands print, word for
-word; `python tests/test_docs.py` takes it again. TOML is valid, and a block that begins with `# NAME.toml` is
-that file for the commands below it. Commands exist and take the arguments shown.
+word, and so does a block in `text` below a program; `python tests/test_docs.py` takes it again. TOML is
+valid, and a block that begins with `# NAME.toml` is that file for the commands below it. Commands exist and
+take the arguments shown.
 """
 
+import contextlib
 import functools
 import importlib
+import io
 import os
 import re
 import shlex
@@ -17,12 +20,13 @@ import textwrap
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import pytest
 import typer
 
 from cosilo import Federation, Institution, Run, Training
-from cosilo.cli.main import app
+from cosilo.cli.main import app, main
 from cosilo.config import settings
 from cosilo.config.resolve import find_method
 from cosilo.engines.flare.party_files import as_federation
@@ -74,17 +78,30 @@ def is_excerpt(example: str) -> bool:
     return any(textwrap.indent(example, " " * depth) in sources() for depth in (0, 4))
 
 
-def run_page(page: str, folder: Path) -> tuple[dict, list[tuple[str, str]]]:
-    """Do what a page says from the top, in an empty folder: what Python leaves, and what consoles print."""
+#: Pages that go on where another one ended.
+AFTER = {"docs/models.md": "README.md"}
+
+
+def run_page(page: str, folder: Path) -> tuple[dict, list[tuple[Block, str]]]:
+    """Do what a page says, in an empty folder: what Python leaves, and what is printed for each block."""
     names: dict = {"__name__": "__main__"}
-    printed = []
-    for language, text in all_blocks(page):
+    printed, said = [], ""
+    for block in [*(all_blocks(AFTER[page]) if page in AFTER else []), *all_blocks(page)]:
+        language, text = block
         if language == "python" and not is_excerpt(text):
-            exec(compile(text, page, "exec"), names)
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(compile(text, page, "exec"), names)
+            said = output.getvalue()
+            print(said, end="")
+        elif language == "text" and said:
+            printed.append((block, said))
         elif language == "toml" and (named := re.match(r"# ([\w-]+\.toml)\b", text)):
             (folder / named[1]).write_text(text)
         elif language == "console":
-            printed.append((text, "".join(f"$ {line}\n{answer(line, folder)}" for line in commands_in(text))))
+            answers = [f"$ {line}\n{answer(line, folder)}" for line in commands_in(text)]
+            printed.append((block, "".join(answers)))
+        if language != "python":
+            said = ""
     return names, printed
 
 
@@ -95,28 +112,26 @@ def commands_in(text: str) -> list[str]:
 
 def answer(command: str, folder: Path) -> str:
     """What a command prints, errors among it, in a terminal 100 characters wide."""
-    here = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "COLUMNS": "100",
-        "LC_ALL": "C.UTF-8",
-    }
-    done = subprocess.run(
-        command,
-        shell=True,
-        cwd=folder,
-        env=os.environ | here,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-    )
-    lines = done.stdout.replace(str(folder), ".").splitlines()
+    words = shlex.split(command)
+    printed = io.StringIO()
+    if words[0] == "cosilo":  # in this process, which has imported everything
+        with (
+            mock.patch.object(sys, "argv", words),
+            mock.patch.dict(os.environ, COLUMNS="100"),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            contextlib.suppress(SystemExit),
+        ):
+            main()
+    else:
+        printed.write(subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True).stdout)
+    lines = printed.getvalue().replace(str(folder), ".").splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def comparable(text: str) -> str:
-    """Without what differs from one run to the next: seconds, dates, widths of terminals."""
-    text = re.sub(r"\b\d+(\.\d+)? s\b", "1 s", text)
+    """Without what differs from one run to the next: seconds and dates."""
+    text = re.sub(r" *\b\d+(\.\d+)? (s|min)\b", " 1 s", text)
     return re.sub(r"\b20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?", "2026-01-01", text)
 
 
@@ -159,7 +174,7 @@ def test_what_a_page_says_can_be_done(page, tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     names, printed = run_page(page, tmp_path)
-    for shown, real in printed:
+    for (_, shown), real in printed:
         assert same(shown, real), (
             f"{page} shows\n{shown}\nbut this is printed (python tests/test_docs.py takes it again):\n{real}"
         )
@@ -335,9 +350,9 @@ def take_again() -> None:
             os.chdir(folder)
             _, printed = run_page(page, Path(folder).resolve())
         text = (ROOT / page).read_text(encoding="utf-8")
-        for shown, real in printed:
+        for (language, shown), real in printed:
             if not same(shown, real):
-                text = text.replace(f"```console\n{shown}```", f"```console\n{real}```")
+                text = text.replace(f"```{language}\n{shown}```", f"```{language}\n{real}```", 1)
         (ROOT / page).write_text(text, encoding="utf-8")
 
 

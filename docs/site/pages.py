@@ -37,6 +37,8 @@ SECTIONS = {
 }
 #: Classes whose members are not described where others inherit them: engines call these, and pydantic.
 INNER = {"BaseModel", "Holdings", "Participant"}
+#: Files outside docs/ that pages may link to, and where the site has them.
+OUTSIDE = {"../CONTRIBUTING.md": "contributing.md", "../README.md": "index.md"}
 
 
 def filled(name: str, text: str, docs: Path) -> str:
@@ -57,6 +59,8 @@ def filled(name: str, text: str, docs: Path) -> str:
         raise ValueError(f"docs/{name}.md: no such part of the site: {comment[0]}")
 
     text = re.sub(r"<!-- site: (.*?) -->", part, text)
+    for file, page in OUTSIDE.items():
+        text = text.replace(f"]({file})", f"]({page})")
     return text + menus(text) if name == "index" else text
 
 
