@@ -160,8 +160,17 @@ def about_data(names: dict, printed: str) -> None:
     assert names["run"].silos["clinic"].predict(names["digits"].X[:1]).dtype == names["digits"].y.dtype
 
 
+def about_privacy(names: dict, printed: str) -> None:
+    assert "ε = 8, δ = 1e-05 for each record" in printed
+
+
 #: What should be true after the programs of a page, beyond that they run.
-AFTERWARDS = {"README.md": about_readme, "docs/networks.md": about_networks, "docs/data.md": about_data}
+AFTERWARDS = {
+    "README.md": about_readme,
+    "docs/networks.md": about_networks,
+    "docs/data.md": about_data,
+    "docs/privacy.md": about_privacy,
+}
 DONE = [page for page in PAGES if blocks(page, "console") or not all(map(is_excerpt, blocks(page, "python")))]
 
 

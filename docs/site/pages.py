@@ -105,7 +105,10 @@ def outside(path: Path) -> str:
 def commands() -> str:
     """Every command with its arguments and options, from the command line itself."""
     found = list(_commands(typer.main.get_command(app), "cosilo"))
-    table = [f"| [`{name}`](#{_anchor(name)}) | {_summary(one.help)} |" for name, one in found]
+    table = [
+        f"| [`{name.removeprefix('cosilo ')}`](#{_anchor(name)}) | {_summary(one.help)} |"
+        for name, one in found
+    ]
     parts = ["\n".join(["| command | what it does |", "|---|---|", *table])]
     for name, one in found:
         shown = [parameter for parameter in one.params if not parameter.hidden]
@@ -231,7 +234,14 @@ def _described(name: str) -> str:
         if thing in cosilo.METHODS.values():  # its steps are for engines; what users see are its parameters
             paper = f"   .. rubric:: The paper\n\n   .. automodule:: {thing.__module__}\n      :no-index:"
             return f".. autoclass:: {name}\n\n{paper}"
-        return f".. autoclass:: {name}\n   :members:\n   :inherited-members: {', '.join(sorted(INNER))}"
+        options = {
+            "members": "",
+            "inherited-members": ", ".join(sorted(INNER)),
+            "exclude-members": "model_config",
+        }
+        return "\n".join(
+            [f".. autoclass:: {name}", *(f"   :{key}: {value}" for key, value in options.items())]
+        )
     if inspect.isfunction(thing):
         return f".. autofunction:: {name}"
     return f".. autodata:: {name}\n   :no-value:"
