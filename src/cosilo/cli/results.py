@@ -9,6 +9,7 @@ from cosilo.cli.printing import new_table, say, show
 from cosilo.report import write_comparison, write_report
 from cosilo.report.averages import Average
 from cosilo.report.formatting import percent, seconds, size
+from cosilo.report.metrics import NAMES
 from cosilo.report.summary import Row, Summary, summarise
 from cosilo.report.time_to_accuracy import time_to_accuracy
 from cosilo.runs.comparison import Comparison
@@ -81,6 +82,10 @@ def comparison_table(summary: Summary) -> "Table":
         "left\na silo": lambda row: size(row.left.mean) if row.left else None,
         "time of\na run": lambda row: seconds(row.seconds.mean) if row.seconds else None,
     }
+    for metric in summary.metrics:
+        title = NAMES[metric].replace(" ", "\n", 1)
+        columns[title] = lambda row, name=metric: _plain(row.metric(name))  # type: ignore[misc]
+        columns[f"relative\n{NAMES[metric]}"] = lambda row, name=metric: _plain(row.metric_gain(name))  # type: ignore[misc]
     goal = time_to_accuracy(summary)
     if goal:
         of, to = goal.of, percent(goal.accuracy)
@@ -94,6 +99,10 @@ def comparison_table(summary: Summary) -> "Table":
         for seed in row.failed:
             table.add_row(Text(f"  seed {seed} failed", style="red"))
     return table
+
+
+def _plain(value: Average | None) -> str | None:
+    return None if value is None else value.ratio
 
 
 def _short(value: Average | None) -> str | None:

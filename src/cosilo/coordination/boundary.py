@@ -156,6 +156,7 @@ class Boundary:
             text = str(warning.message).strip()
             self._record.log(f"ask {ask.number} ({ask.step}): {warning.category.__name__}: {text}")
         check(message, step.fields)
+        self._hold_to_policy(message, step)
         return message, max(0.0, seconds)
 
     def _allowed(self, name: str) -> Step:
@@ -166,11 +167,19 @@ class Boundary:
         if self._limits is not None:
             self._limits.check(step)
         needs = {one.kind: f"step {name!r}, field {field!r}" for field, one in step.fields.items()}
+        if step.declared.voluntary and needs.keys() & self.silo.shares:
+            needs = {}  # it sends what it may: `_hold_to_policy`
         if name == HELLO:
             needs = dict(self.procedure.needs())
         for line in refusals(self.silo, self.procedure.name, needs):
             raise Refused(line)
         return step
+
+    def _hold_to_policy(self, message: Message, step: Step) -> None:
+        """Raise if a field is there that the policy does not allow: a voluntary step may have any."""
+        there = {step.fields[name].kind: f"step {step.name!r}, field {name!r}" for name in message}
+        for line in refusals(self.silo, self.procedure.name, there):
+            raise Refused(line)
 
     def _fail(self, ask: Ask, error: Exception) -> Failure:
         # The text of a foreign exception may quote private data: it stays in the silo's own log.

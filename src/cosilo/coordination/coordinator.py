@@ -22,8 +22,9 @@ from cosilo.protocol.message import (
     encode,
     payload,
 )
+from cosilo.protocol.metrics import METRIC_KINDS
 from cosilo.protocol.participant import Procedure
-from cosilo.protocol.scores import overall_score, scores_in
+from cosilo.protocol.scores import metrics_in, overall_score, scores_in
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Step
 from cosilo.protocol.task import Task, vocabulary
@@ -365,7 +366,11 @@ class Silos:
         their labels; and of a global network, of which all silos' scores together are one: that is returned.
         """
         joint = None
-        found = self.collect_scores(stage, to)
+        replies = self._evaluated(stage, to)
+        found = {name: scores_in(reply) for name, reply in replies.items()}
+        metrics = {name: more for name, reply in replies.items() if (more := metrics_in(reply))}
+        if metrics:
+            self.findings.setdefault("metrics", {})[str(stage)] = metrics
         for measure, key in _SCORES.items():
             scores = {name: one[measure] for name, one in found.items() if measure in one}
             if measure is Measure.JOINT:
@@ -382,15 +387,18 @@ class Silos:
         self, stage: Stage, to: Iterable[str] | None = None
     ) -> dict[str, dict[Measure, Score]]:
         """The scores that silos took after a stage and share, by silo."""
-        willing = self.offering("metrics", "labelling", among=to)
-        replies = self.ask(
+        return {name: scores_in(reply) for name, reply in self._evaluated(stage, to).items()}
+
+    def _evaluated(self, stage: Stage, to: Iterable[str] | None) -> Replies:
+        """What silos reply that share something about their scores."""
+        willing = self.offering("metrics", "labelling", *METRIC_KINDS, among=to)
+        return self.ask(
             EVALUATE,
             {"stage": str(stage)},
             to=willing,
             valid=_whole_scores,
             quorum=0.0,
         )
-        return {name: scores_in(reply) for name, reply in replies.items()}
 
     def found(self, kind: type[F]) -> F:
         """The method's findings, to be added to: those of the last mark if the run was resumed, or new ones.

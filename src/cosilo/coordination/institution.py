@@ -8,6 +8,7 @@ from cosilo.coordination.coordinator import Silos, SilosDoNotFit, TooFew
 from cosilo.errors import ConfigError, DataError, MembersError, RunError
 from cosilo.protocol.carrier import Carrier
 from cosilo.protocol.message import Fields, Message
+from cosilo.protocol.metrics import METRIC_KINDS
 from cosilo.protocol.participant import Participant, Procedure, check_names_differ, check_quorum
 from cosilo.protocol.scores import overall_score, scores_out
 from cosilo.protocol.stage import Measure, Stage
@@ -188,7 +189,10 @@ class Institution(Participant):
 
     def _hello(self) -> Message:
         """Introduce the institution: the classes of all members, and nothing about who has which."""
-        offers = self.shares if self.members.offering("metrics") else self.shares - {"metrics"}
+        # What members measure beside accuracies is of different tasks, and is not merged.
+        offers = self.shares - METRIC_KINDS.keys()
+        if not self.members.offering("metrics"):
+            offers -= {"metrics"}
         return {"classes": list(self.members.vocabulary.classes), "pool": "", "offers": sorted(offers)}
 
     def _evaluate(self, stage: Stage) -> Message:

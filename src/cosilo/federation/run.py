@@ -1,5 +1,6 @@
 """A run as its owner uses it: what its directory tells, and the silos with what they have learnt."""
 
+import math
 from collections.abc import Mapping
 from html import escape
 from importlib import import_module
@@ -7,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosilo.coordination.institution import Institution
-from cosilo.protocol.stage import FEDERATED, LOCAL
+from cosilo.errors import RunError
+from cosilo.protocol.metrics import NUMBERS
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.runs.kept_models import choose
 from cosilo.runs.run import RunDirectory
 from cosilo.silo.model import Model
@@ -166,8 +169,9 @@ class Run(RunDirectory):
         DataFrame
             By silo: `classes` (how many there are in its task), `local_accuracy`, `federated_accuracy`,
             `relative_accuracy`, `instances` (that accuracy was taken on), `bytes_sent`, and `failures` (their
-            kinds, with commas between them). What a silo does not share, or the method does not have, is
-            missing.
+            kinds, with commas between them). Of every other metric that a silo shares there are three columns
+            too, such as `local_macro_f1`, `federated_macro_f1` and `relative_macro_f1`, where above 1 is
+            better. What a silo does not share, or the method does not have, is missing.
         """
         import pandas as pd
 
@@ -193,4 +197,40 @@ class Run(RunDirectory):
         whole, real = "Int64", "float64"
         accuracies = dict.fromkeys(("local_accuracy", "federated_accuracy", "relative_accuracy"), real)
         frame = pd.DataFrame(rows, index=pd.Index(names, name="silo"))
-        return frame.astype({**accuracies, "classes": whole, "instances": whole})
+        frame = frame.astype({**accuracies, "classes": whole, "instances": whole})
+        by_stage = {stage: self.metrics(stage) for stage in (LOCAL, FEDERATED)}
+        there = {
+            name for silos in result.get("metrics", {}).values() for one in silos.values() for name in one
+        }
+        for metric in (name for name in NUMBERS if name in there):
+            for stage, found in by_stage.items():
+                frame[f"{stage}_{metric}"] = [found.get(name, {}).get(metric, math.nan) for name in names]
+            gains = self.relative(metric)
+            frame[f"relative_{metric}"] = [gains.get(name, math.nan) for name in names]
+        return frame
+
+    def confusion(self, silo: str, stage: Stage | str = FEDERATED) -> "pd.DataFrame":
+        """How many test instances of each class a silo's model takes for each class, if it shares that.
+
+        Parameters
+        ----------
+        silo : str
+            Its name.
+        stage : Stage or str, default "federated"
+            After which stage: local, federated or a round.
+
+        Returns
+        -------
+        DataFrame
+            A row for each class that they are of, a column for each class that they are taken for.
+        """
+        import pandas as pd
+
+        found = self.metrics(stage).get(silo, {}).get("confusion")
+        if found is None:
+            raise RunError(
+                f"{self.folder}: silo {silo!r} shares no confusion matrix after {str(stage)!r}; "
+                'it would with "confusion" among its shares'
+            )
+        classes = self.result["tasks"][silo]
+        return pd.DataFrame(found, pd.Index(classes, name="is"), pd.Index(classes, name="taken for"))

@@ -14,6 +14,7 @@ from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.methods.effort import Effort
 from cosilo.protocol.forms import Names, Text
 from cosilo.protocol.message import Message, Shared
+from cosilo.protocol.metrics import METRIC_KINDS
 from cosilo.protocol.participant import Participant, refusals
 from cosilo.protocol.scores import declared_fields, scores_out
 from cosilo.protocol.stage import Stage
@@ -202,7 +203,7 @@ class Method(BaseModel):
     def hello(self, silo: Silo) -> Message:
         """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
         self.prepare(silo)
-        offers = silo.shares if silo.has_test else silo.shares - {"metrics"}
+        offers = silo.shares if silo.has_test else silo.shares - {"metrics", *METRIC_KINDS}
         if silo.has_target:
             known = silo.knows_truth and "metrics" in silo.shares
             offers = offers | {"target", *(["labelling"] if known else [])}
@@ -229,4 +230,5 @@ class Method(BaseModel):
         scores = silo.scores.get(Stage.parse(stage))
         if not scores:
             raise DataError(f"silo {silo.name!r}: took no score after {stage!r}")
-        return scores_out(scores, exact=silo.allow is None or silo.allow.exact_scores)
+        exact = silo.allow is None or silo.allow.exact_scores
+        return scores_out(scores, silo.shares, exact=exact)

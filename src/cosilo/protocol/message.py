@@ -25,6 +25,7 @@ from cosilo.protocol.forms import (
     TextOrNames,
     shown,
 )
+from cosilo.protocol.metrics import METRIC_KINDS, METRICS
 
 #: Arrays that belong together under one field, such as the weights of a model.
 Group: TypeAlias = Mapping[str, NDArray[Any]]
@@ -40,6 +41,7 @@ KINDS = {
     "similarity": "how useful other silos' models are to this one",
     "metrics": "accuracies and losses, as single numbers",
     "size": "how many training instances the silo has",
+    **METRIC_KINDS,
 }
 #: What a field of each kind looks like, unless it is declared with a form of its own.
 FORMS: Mapping[str, Form] = {
@@ -50,6 +52,7 @@ FORMS: Mapping[str, Form] = {
     "similarity": Numbers(),
     "metrics": Number(),
     "size": Count(),
+    **{metric.kind: metric.form for metric in METRICS.values()},
 }
 #: The most bytes that the head of a message may have, the most arrays, and the types of numbers in them.
 _LARGEST_HEAD, _MOST_ARRAYS = 2**22, 20_000

@@ -1,7 +1,9 @@
 """Stages: the moments of a run after which models are judged."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from cosilo.errors import BadMessage
 
@@ -68,7 +70,8 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True)
 class Score:
-    """An accuracy, and the number of instances it was taken on."""
+    """An accuracy, how many instances it was taken on, and other metrics by name (`protocol.metrics`)."""
 
     accuracy: float
     instances: int
+    metrics: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -10,6 +10,7 @@ from cosilo.report import curves, formatting
 from cosilo.report.averages import Average, points
 from cosilo.report.comparison_verdict import notes, verdict
 from cosilo.report.mean_over_time import MeanAtTime
+from cosilo.report.metrics import NAMES
 from cosilo.report.parts import Card
 from cosilo.report.run_page import environment
 from cosilo.report.summary import MeanPoint, Row, Summary, summarise
@@ -58,6 +59,7 @@ def render(comparison: Comparison) -> str:
             odd=any(run.failures or run.scored < run.silos for row in rows for run in row.runs),
             several=len(summary.seeds) > 1,
             has_local=bool(summary.baselines),
+            metrics=[NAMES[name] for name in summary.metrics],
             has_joint=any(row.joint for row in rows),
             has_labelling=any(row.labelling for row in rows),
             has_clock=any(row.simulated for row in rows),
@@ -88,6 +90,11 @@ def _row(row: Row, look: curves.Look, summary: Summary) -> dict[str, Any]:
         "accuracy": _cell(row.accuracy, points, "%"),
         "relative": _cell(row.relative, formatting.ratio),
         "share": _cell(row.share, points, "%"),
+        "metrics": [
+            _cell(value, formatting.ratio)
+            for name in summary.metrics
+            for value in (row.metric(name), row.metric_gain(name))
+        ],
         "joint": _cell(row.joint, points, "%"),
         "labelling": _cell(row.labelling, points, "%"),
         "simulated": _cell(row.simulated, formatting.seconds),

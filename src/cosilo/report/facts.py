@@ -13,6 +13,7 @@ from typing import Any
 from cosilo.errors import BadMessage, RunError
 from cosilo.privacy.account_text import Account, read_account
 from cosilo.protocol.findings import Findings
+from cosilo.report.metrics import Metrics, metrics
 from cosilo.report.parts import kinds
 from cosilo.report.results import Results, results
 from cosilo.report.simulated import Simulated, simulated
@@ -94,6 +95,8 @@ class Facts:
     simulated: Simulated | None
     #: What silos promise their records, of those that do and whose record is here.
     accounts: Mapping[str, Account]
+    #: What silos share of their models' quality beside accuracies.
+    metrics: Metrics
 
 
 def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
@@ -121,6 +124,7 @@ def gather(run: RunDirectory, clock: Clock | None = None) -> Facts:
             _members(run.about),
             None if clock is None else simulated(clock, run.moments(clock), scores.stages),
             _accounts(run),
+            metrics(run),
         )
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, BadMessage) as error:
         raise RunError(

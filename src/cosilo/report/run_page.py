@@ -15,6 +15,7 @@ from cosilo.report import formatting, phrases
 from cosilo.report.cards import cards, timeline
 from cosilo.report.facts import Facts, gather
 from cosilo.report.heat_maps import NAMED
+from cosilo.report.metrics import NAMES
 from cosilo.report.parts import show
 from cosilo.report.results import SiloResult, standard_error
 from cosilo.runs.durable_files import write
@@ -72,6 +73,8 @@ def render(facts: Facts) -> str:
             results=facts.results,
             traffic=facts.traffic,
             accounts=facts.accounts,
+            metrics=facts.metrics,
+            metric_names=NAMES,
             timing=facts.timing,
             created=_date(facts.about.created),
             verdict=phrases.verdict(facts),

@@ -13,6 +13,7 @@ from cosilo.protocol.stage import LOCAL, Stage
 from cosilo.report.averages import Average, average
 from cosilo.report.facts import Facts, gather
 from cosilo.report.mean_over_time import MeanAtTime, mean_over_time
+from cosilo.report.metrics import Change
 from cosilo.runs.comparison import Comparison
 from cosilo.runs.run import RunDirectory
 from cosilo.simulated_time.clock import Clock
@@ -61,6 +62,8 @@ class Numbers:
     simulated: float | None
     time_curve: tuple[tuple[float, float], ...]
     joint_time_curve: tuple[tuple[float, float], ...]
+    #: Of every other metric that silos share: means over silos, at the end and of relative gains.
+    metrics: Mapping[str, Change]
 
     @property
     def share(self) -> float | None:
@@ -117,6 +120,14 @@ class Row:
     def share(self) -> Average | None:
         """The share of silos that gained."""
         return average(run.share for run in self.runs)
+
+    def metric(self, name: str) -> Average | None:
+        """Another metric at the end."""
+        return average(run.metrics[name].federated for run in self.runs if name in run.metrics)
+
+    def metric_gain(self, name: str) -> Average | None:
+        """The same relative to local training: above 1 is better."""
+        return average(run.metrics[name].relative for run in self.runs if name in run.metrics)
 
     @property
     def joint(self) -> Average | None:
@@ -188,6 +199,11 @@ class Summary:
         return sum(len(row.runs) for row in self.rows)
 
     @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics beside accuracy that silos share in any run."""
+        return tuple(dict.fromkeys(name for row in self.rows for run in row.runs for name in run.metrics))
+
+    @property
     def planned(self) -> int:
         """How many runs there are."""
         return len(self.rows) * len(self.seeds)
@@ -235,6 +251,7 @@ def numbers(run: RunDirectory, clock: Clock | None = None) -> Numbers:
         simulated=told.total if told else None,
         time_curve=told.curve(results.means) if told else (),
         joint_time_curve=told.curve(joint) if told else (),
+        metrics=facts.metrics.means,
     )
 
 

@@ -21,9 +21,10 @@ from typing import IO, Any, TypeVar
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from cosilo.errors import RunError
+from cosilo.errors import ConfigError, RunError
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Fields, decode
+from cosilo.protocol.metrics import NUMBERS, gain
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Stage
 from cosilo.runs.audit import outgoing
 from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
@@ -184,6 +185,33 @@ class RunDirectory:
         """Accuracy after the federation divided by that of local training, by silo: above 1 is a gain."""
         local, federated = self.scores(LOCAL), self.scores(FEDERATED)
         return {name: federated[name] / local[name] for name in federated if local.get(name)}
+
+    def metrics(self, stage: Stage | str) -> dict[str, dict[str, Any]]:
+        """By silo, what it shares of its metrics beside accuracy after a stage (`protocol.metrics`)."""
+        found: dict[str, dict[str, Any]] = self.result.get("metrics", {}).get(str(stage), {})
+        return found
+
+    def relative(self, metric: str) -> dict[str, float]:
+        """How much better a metric is after the federation than after local training, by silo.
+
+        Above 1 is a gain, whether more of it is better or less (`log_loss`, `calibration_error`).
+        """
+        if metric == "accuracy":
+            return self.relative_accuracy()
+        if metric not in NUMBERS:
+            there = ["accuracy", *NUMBERS]
+            raise ConfigError(f"metric {metric!r}{guess(metric, there)}; wants one of {listing(there)}")
+        local, federated = self.metrics(LOCAL), self.metrics(FEDERATED)
+        pairs = {
+            name: (local[name].get(metric), federated[name].get(metric))
+            for name in federated
+            if name in local
+        }
+        return {
+            name: found
+            for name, (before, after) in pairs.items()
+            if before is not None and after is not None and (found := gain(metric, before, after)) is not None
+        }
 
     def relative_control(self) -> dict[str, float]:
         """The same of a model that had as much training without what others taught, where there is one."""

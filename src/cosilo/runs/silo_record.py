@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -233,11 +232,16 @@ def digest_of(body: bytes) -> str:
     return sha256(body).hexdigest()
 
 
-def _scores(silo: Participant) -> dict[str, dict[str, dict[str, float]]]:
+def _scores(silo: Participant) -> dict[str, dict[str, dict[str, Any]]]:
     return {
-        str(stage): {measure: asdict(score) for measure, score in scores.items()}
+        str(stage): {measure: _kept(score) for measure, score in scores.items()}
         for stage, scores in silo.scores.items()
     }
+
+
+def _kept(score: Score) -> dict[str, Any]:
+    kept = {"accuracy": score.accuracy, "instances": score.instances}
+    return {**kept, "metrics": dict(score.metrics)} if score.metrics else kept
 
 
 def _read_scores(found: dict[str, Any]) -> dict[Stage, dict[Measure, Score]]:

@@ -1,7 +1,7 @@
 """A silo: private data, a learner, a task, and the policy of what may leave. Private data is touched here."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from cosilo.learners.base import Codes, Learner
 from cosilo.privacy.account_text import without_guarantee
 from cosilo.privacy.voter import mechanism
 from cosilo.protocol.message import Message
+from cosilo.protocol.metrics import METRIC_KINDS, as_json
 from cosilo.protocol.stage import LOCAL, Measure, Score, Stage
 from cosilo.protocol.step import Step
 from cosilo.silo import predicting
@@ -26,6 +27,7 @@ from cosilo.silo.guard import Decision, by_held_out, out_of_fold
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.labeller import Labeller, label_new
 from cosilo.silo.lessons import Lessons
+from cosilo.silo.metrics import UNSURE, metrics_of
 from cosilo.silo.network import NetworkView
 from cosilo.silo.private_votes import PrivateVotes
 from cosilo.silo.target_labels import TargetLabels
@@ -210,8 +212,7 @@ class Silo(Holdings):
         self.trained_alone |= stage == LOCAL
         with self._off_the_clock():
             if self.data.test is not None:
-                score = Score(self._accuracy(self.data.test), len(self.data.test[1]))
-                self.scores.take(stage, Measure.OWN, score)
+                self.scores.take(stage, Measure.OWN, self._score(self.data.test, self.shares))
             labelled = TargetLabels(self).take()
             if labelled is not None:
                 self.scores.take(stage, Measure.LABELLING, labelled)
@@ -255,9 +256,17 @@ class Silo(Holdings):
         X, y = self.data.validation()[0]
         return float(np.mean(self.trial.predict(X) == y))
 
-    def _accuracy(self, examples: Examples) -> float:
+    def _score(self, examples: Examples, kinds: Collection[str]) -> Score:
+        """The accuracy, and the other metrics of these kinds."""
         X, y = examples
-        return float(np.mean(predicting.predict(self, X, self.among) == y))
+        said = predicting.predict(self, X, self.among)
+        found: dict[str, Any] = {}
+        if kinds & METRIC_KINDS.keys():
+            sure = self.learner.has_probabilities and bool(UNSURE & set(kinds))
+            chances = predicting.probabilities(self, X, self.among) if sure else None
+            places = list(self.among.codes_in(self.task))
+            found = metrics_of(kinds, y, said, chances, places, len(self.task))
+        return Score(float(np.mean(said == y)), len(y), {name: as_json(one) for name, one in found.items()})
 
     def keep_labels(
         self, codes: Codes, confidence: NDArray[np.floating[Any]], speakers: list[str] | None = None
@@ -372,6 +381,28 @@ class Silo(Holdings):
             )
         said = self.task.decode(predicting.predict(self, instances, self.among))
         return float(np.mean(said == names))
+
+    def metrics(self, X: Any, y: Any) -> dict[str, Any]:
+        """All that scikit-learn says about the silo's model on new instances, for its owner.
+
+        Parameters
+        ----------
+        X : array, DataFrame or list of str
+            Instances of the same form as the silo's data.
+        y : array of labels
+            Their true classes, of the silo's task.
+
+        Returns
+        -------
+        dict
+            `accuracy`, `balanced_accuracy`, `macro_f1`, `precision` and `recall` (by class), `confusion` (a
+            row for each class, in the order of the task), and of a learner with probabilities `auc`,
+            `log_loss`, `calibration` and `calibration_error`.
+        """
+        instances = self._new(X)
+        codes = self.task.encode(class_names(y), f"{self._where}, new instances")
+        score = self._score((instances, codes), METRIC_KINDS.keys())
+        return {"accuracy": score.accuracy, **score.metrics}
 
     @property
     def model(self) -> object:
