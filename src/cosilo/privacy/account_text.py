@@ -63,18 +63,13 @@ def account_of(privacy: Privacy, spent: Spent, voted: bool, without: list[str]) 
 
 def write_account(folder: Path, account: Account) -> None:
     """Keep it with the silo's record of a run."""
-    path = folder / FILE
-    if not path.exists() or _read(path) != account:
-        write_json(path, account._asdict())
+    write_json(folder / FILE, account._asdict())
 
 
 def read_account(folder: Path) -> Account | None:
     """The account in a silo's record of a run; None if the silo promises nothing."""
-    return _read(folder / FILE) if (folder / FILE).exists() else None
-
-
-def _read(path: Path) -> Account:
-    return Account(**read_json(path))
+    path = folder / FILE
+    return Account(**read_json(path)) if path.exists() else None
 
 
 def account_lines(folder: Path) -> list[str]:

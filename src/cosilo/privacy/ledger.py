@@ -123,14 +123,12 @@ class Ledger:
                     self._add(what="kept", key=key, digest=sha256(content).hexdigest())
         return self._read(key)
 
-    def note(self, kinds: set[str], run: str) -> bool:
-        """Note that fields of these kinds left in a run; whether that is news."""
-        news = kinds - self.left(run)
-        if news:
+    def note(self, kinds: set[str], run: str) -> None:
+        """Note that fields of these kinds left in a run, each once."""
+        if news := kinds - self.left(run):
             with self._open():
                 for kind in sorted(news):
                     self._add(what="left", kind=kind, guaranteed=kind in GUARANTEED, run=run)
-        return bool(news)
 
     def left(self, run: str) -> set[str]:
         """The kinds of fields that left in a run."""

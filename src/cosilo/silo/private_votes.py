@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosilo.data.instances import digests
 from cosilo.errors import RunError
-from cosilo.privacy.account_text import account_of, promise, without_guarantee, write_account
+from cosilo.privacy.account_text import account_of, promise, read_account, without_guarantee, write_account
 from cosilo.privacy.accounting import need_library
 from cosilo.privacy.ledger import GUARANTEED, Hashes, Ledger
 from cosilo.privacy.settings import Privacy
@@ -54,9 +54,13 @@ class PrivateVotes:
     def note(self, kinds: set[str]) -> None:
         """Note what left, and how the account stands."""
         ledger, record = self._ledger(), self._silo.record
-        if record is not None and ledger.note(kinds, str(record)):
-            spent, left = ledger.spent(self._records(ledger)), ledger.left(str(record))
-            voted, others = bool(left & GUARANTEED), sorted(left - GUARANTEED)
+        if record is None:
+            return
+        ledger.note(kinds, str(record))
+        left, known = ledger.left(str(record)), read_account(record)
+        voted, others = bool(left & GUARANTEED), sorted(left - GUARANTEED)
+        if known is None or (known.voted, known.without) != (voted, others):
+            spent = ledger.spent(self._records(ledger))
             write_account(record, account_of(self._privacy, spent, voted, others))
 
     def forecast(self, kinds: set[str]) -> list[str]:
