@@ -12,10 +12,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, ConfigError, CosiloError, Federation, Local, Privacy, Silo
+from cosilo.cli.trust import audit
+from cosilo.coordination.limits import kinds_sent
+from cosilo.engines.flare import approval
 from cosilo.privacy.account_text import account_lines
 from cosilo.protocol.message import decode
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
+from cosilo.runs.durable_files import write_json
 from cosilo.runs.run import RunDirectory
 from cosilo.silo.data import PrivateData
 
@@ -112,6 +116,24 @@ def test_the_report_has_the_account(promised):
     page = render(gather(RunDirectory(promised[0] / "run-1")))
     assert "1 silo of 2 voted by a voter that was trained with differential privacy" in page
     assert ">all runs</td><td>metrics, task</td>" in page
+
+
+def test_the_audit_of_a_run_has_the_account(promised, capsys):
+    audit(promised[0] / "run-1", "tree")
+    audit(promised[0] / "run-1", "bayes")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "privacy: its records have spent ε = 8 of 8, δ = 1e-05, over all runs" in said
+    assert "privacy: without any guarantee: labels (what its own model votes for), metrics" in said
+
+
+def test_whoever_approves_a_run_reads_the_account_and_is_asked_once(promised, tmp_path):
+    silo = silos(promised[1])[0]
+    kinds = kinds_sent(CoFED(), silo)
+    assert kinds == {"labels", "metrics", "task"}
+    approval.answer(tmp_path, approved=True)
+    write_json(tmp_path / "request.json", {"words": ["A run."], "account": silo.privacy_lines(kinds)})
+    assert approval.request(tmp_path)[:3] == ["A run.", *silo.privacy_lines(kinds)[:2]]
+    approval.wait_for(tmp_path, ["A run."], ["that voter is there already: its votes cost nothing more"])
 
 
 def test_chance_does_not_come_from_the_seed(promised, tmp_path):

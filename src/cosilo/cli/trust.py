@@ -20,6 +20,7 @@ def audit(
     ] = None,
 ) -> None:
     """Show all that was asked of a silo and all that left it in a run, and check that the log is whole."""
+    from cosilo.privacy.account_text import account_lines, without_guarantee
     from cosilo.runs.audit import broken_at
     from cosilo.runs.durable_files import read_lines
 
@@ -34,6 +35,9 @@ def audit(
     show(table)
     left = [entry for entry in entries if entry.get("way", "out") == "out" and not entry.get("again")]
     say(f"left: {sum(entry.get('bytes', 0) for entry in left)} bytes in {len(left)} messages")
+    kinds = {field["kind"] for entry in left for field in entry.get("fields", {}).values()}
+    for line in account_lines(path.parent) or [without_guarantee(sorted(kinds))]:
+        say(f"privacy: {line}")
     broken = broken_at(entries)
     if broken is not None:
         raise RunError(f"{path}: line {broken} is not as it was written, or a line before it is missing")

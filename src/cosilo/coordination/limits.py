@@ -53,6 +53,13 @@ class Limits:
             raise Refused(f"{self._where}: its [allow] runs_per_day = {self._allow.runs_per_day} are used up")
 
 
+def kinds_sent(procedure: Procedure, silo: Participant) -> set[str]:
+    """The kinds of fields that would leave a silo in a run; what it does not share stays."""
+    steps = [step for name, step in procedure.steps().items() if procedure.uses(name)]
+    asked = {field.kind for step in steps for field in step.fields.values()}
+    return asked & {*silo.shares, "task"}
+
+
 def in_words(procedure: Procedure, allow: Allow, coordinator: str) -> list[str]:
     """What a run would send, to whom and how often, for the administrator who has to say yes or no."""
     parameters = ", ".join(f"{name} = {value}" for name, value in procedure.parameters().items())

@@ -79,7 +79,7 @@ def account_lines(folder: Path) -> list[str]:
     """
     account = read_account(folder)
     if account is None:
-        return ["its votes come from its own model: no bound on what they tell about a record"]
+        return []
     lines = [promise(account.epsilon, account.delta, account.voter) if account.voted else "it did not vote"]
     over = "in this run alone" if account.ledger is None else f"over all runs ({account.ledger})"
     lines.append(

@@ -154,6 +154,10 @@ class Participant(ABC):
     def left(self, kinds: set[str]) -> None:  # noqa: B027 (most promise nothing)
         """Account for what left, of these kinds."""
 
+    def privacy_lines(self, kinds: set[str]) -> list[str]:
+        """What fields of these kinds would tell about its records, one line each, before they leave."""
+        return []
+
     def close(self) -> None:  # noqa: B027 (most have nothing to close)
         """Close what a run opened."""
 

@@ -12,12 +12,14 @@ _REQUEST, _ANSWER = "request.json", "approval.json"
 _POLL = 1.0
 
 
-def wait_for(folder: Path, words: list[str]) -> None:
-    """Wait until somebody has said yes to a run; raise if it was no. An answer holds for the whole run."""
-    request = {"words": words}
-    if not (folder / _REQUEST).exists() or read_json(folder / _REQUEST) != request:
+def wait_for(folder: Path, words: list[str], account: list[str]) -> None:
+    """Wait until somebody has said yes to a run; raise if it was no. An answer holds for the whole run.
+
+    `account` is how the silo's privacy account stands now, which the run itself changes.
+    """
+    if not (folder / _REQUEST).exists() or read_json(folder / _REQUEST)["words"] != words:
         (folder / _ANSWER).unlink(missing_ok=True)  # it was for something else
-        write_json(folder / _REQUEST, request)
+        write_json(folder / _REQUEST, {"words": words, "account": account})
     while not (folder / _ANSWER).exists():
         time.sleep(_POLL)
     if read_json(folder / _ANSWER).get("approved") is not True:
@@ -29,7 +31,7 @@ def request(folder: Path) -> list[str]:
     if not (folder / _REQUEST).exists():
         raise RunError(f'{folder}: nothing waits for approval; runs do with approve = "ask" in [allow]')
     found: dict[str, Any] = read_json(folder / _REQUEST)
-    return [str(line) for line in found["words"]]
+    return [str(line) for line in (*found["words"], *found["account"])]
 
 
 def answer(folder: Path, approved: bool) -> None:

@@ -18,7 +18,7 @@ from nvflare.collab import collab
 from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings
 from cosilo.coordination.boundary import Ask, Boundary
-from cosilo.coordination.limits import in_words
+from cosilo.coordination.limits import in_words, kinds_sent
 from cosilo.engines.flare import alterations, approval
 from cosilo.engines.flare.carrier import BUSY, OPENING
 from cosilo.engines.flare.kit_settings import read_kit_settings
@@ -69,7 +69,8 @@ class Site:
             silo, method = self.silo(name, kit)
             if silo.allow is not None and silo.allow.approve == "ask":
                 host, port = address(kit)
-                approval.wait_for(self._folder, in_words(method, silo.allow, f"{host}:{port}"))
+                words = in_words(method, silo.allow, f"{host}:{port}")
+                approval.wait_for(self._folder, words, silo.privacy_lines(kinds_sent(method, silo)))
             silo.preload()
             self._boundary = open_boundary(silo, method, self.seed, self._folder)
         except Exception as error:
