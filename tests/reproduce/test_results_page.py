@@ -149,6 +149,14 @@ def test_what_is_of_an_earlier_recipe_is_marked_and_decides_nothing(page):
     assert "`one` 0 of 2.\n" in both
 
 
+def test_a_record_of_cases_that_the_recipe_no_longer_has(page, tmp_path):
+    past = record(values={"past.cofed.relative": [1.1]}, silos={}, recipes={"past": "another"})
+    text, _ = page({"one": reproduction()}, past)
+    assert "**Of an earlier recipe**, which has changed since in past." in text
+    assert "one.svg" not in text
+    assert not (tmp_path / "results" / "one.svg").exists()
+
+
 def test_a_recipe_is_another_one_if_anything_changes_that_a_result_depends_on():
     def made(**values):
         simulation = {"dataset": "digits", **values.pop("simulation", {})}

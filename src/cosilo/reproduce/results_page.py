@@ -61,7 +61,7 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
         if one.about.paper != paper:
             paper = one.about.paper
             parts.append(f"## {paper}\n")
-        if any(number.text for number in one.about.number):
+        if _has_numbers(one.about, mine):
             picture = draw(one.about, {size: record.values for size, record in mine.items()})
             (folder / f"{name}.svg").write_text(picture, "utf-8")
         if curves := _curves(mine):
@@ -92,20 +92,25 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
         f"`cosilo reproduce {one.name}`. {about.note}".rstrip() + "\n",
     ]
     run = [claim for claim in about.claim if any(claim.more[0] in one.values for one in records.values())]
-    if about.number:
+    if _has_numbers(about, records):
         lines += [*_table(about, records), ""]
     if run:
         lines += [*_claims(about, run, records), ""]
     whys = _whys(one, records)
     if whys:
         lines += [*whys, ""]
-    if about.number:
+    if _has_numbers(about, records):
         lines.append(f"![{about.what}: ours and the paper's]({folder}/{one.name}.svg)\n")
     if curves := _curves(records):
         texts = "; ".join(curve.text for curve in about.curve)
         lines.append(f"![Curves at {curves.size} size: {texts}]({folder}/{one.name}-curves.svg)\n")
     lines += [_facts(one, record) for record in records.values()]
     return "\n".join(lines) + "\n"
+
+
+def _has_numbers(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> bool:
+    """Whether there is one to show: a recipe may have lost the cases that records are of."""
+    return any(number.of in record.values for number in about.number for record in records.values())
 
 
 def _table(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> list[str]:
