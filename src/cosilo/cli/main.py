@@ -28,6 +28,7 @@ for command in (
     votes.votes,
     models.predict,
     models.use,
+    models.export,
     labels.labels,
     looking.methods,
     looking.runs,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from cosilo.cli.labels import known_ending, write_labels
-from cosilo.cli.printing import say
+from cosilo.cli.printing import say, tell
 
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run directory; at a silo, its own folder of a run.")
@@ -33,6 +33,27 @@ def predict(
 
     found = model_of(record_in(folder, silo), which=model)
     write_labels(predictions(found, file, text, labeller), written)
+
+
+def export(
+    folder: Run,
+    silo: SiloName,
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="A new folder.")],
+    model: Annotated[Which | None, typer.Option(help="Another model than the one in use.")] = None,
+) -> None:
+    """Write a silo's model into a folder that works without cosilo: model, model card, predict.py, ONNX."""
+    from cosilo.config.models import model_of
+    from cosilo.export.export import export_model
+    from cosilo.export.facts import origin_of
+    from cosilo.runs.run import RunDirectory, record_in
+
+    record = record_in(folder, silo)
+    run = RunDirectory(folder) if (folder / "run.json").exists() else None
+    found = model_of(record, which=model)
+    without = export_model(found, origin_of(record, silo, run), to)
+    if without is not None:
+        tell(f"no ONNX: {without}")
+    say(f"{found.which} model of {silo}: {to}")
 
 
 def use(

@@ -138,6 +138,29 @@ class Run(RunDirectory):
         choose(self.record(silo), which)
         return found
 
+    def export(self, silo: str, folder: str | Path, which: str | None = None) -> Path:
+        """Write a silo's model into a folder that works without cosilo: model, card, `predict.py`.
+
+        Parameters
+        ----------
+        silo : str
+            Its name.
+        folder : str or Path
+            A new folder.
+        which : {"local", "federated", "continued"}, default None
+            Which of its models; None: the one in use.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        from cosilo.export.export import export_model
+        from cosilo.export.facts import origin_of
+
+        export_model(self.model(silo, which), origin_of(self.record(silo), silo, self), Path(folder))
+        return Path(folder)
+
     def report(self) -> Path:
         """Write the report of a finished run, one HTML file that opens offline, into its directory.
 

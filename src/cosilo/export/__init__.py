@@ -1,0 +1,1 @@
+"""A silo's model as a folder that works without cosilo."""
