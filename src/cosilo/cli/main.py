@@ -29,6 +29,7 @@ for command in (
     models.predict,
     models.use,
     models.export,
+    models.add,
     labels.labels,
     looking.methods,
     looking.runs,
@@ -43,6 +44,7 @@ for command in (
     reproduce.reproduce,
 ):
     app.command()(command)
+app.command("continue")(models.continue_)
 app.add_typer(coordinator, name="coordinator")
 coordinator.command()(organisations.start)
 

@@ -56,6 +56,42 @@ def export(
     say(f"{found.which} model of {silo}: {to}")
 
 
+def continue_(
+    folder: Run,
+    silo: SiloName,
+    files: Annotated[
+        list[Path],
+        typer.Option(
+            "--data", metavar="FILE", help="All data that is new since the run; as often as needed."
+        ),
+    ],
+) -> None:
+    """Let a silo with more data train on: from its model, with what it got from the others."""
+    from cosilo.config.going_on import continue_from_files
+    from cosilo.runs.run import RunDirectory, record_in
+
+    record = record_in(folder, silo)
+    run = RunDirectory(folder) if (folder / "run.json").exists() else None
+    found = continue_from_files(record, run, files)
+    if found.before is not None and found.after is not None:
+        say(f"accuracy on its own test data: {found.before:.1%} before, {found.after:.1%} after")
+    say(f"silo {silo}: trained on with {found.instances} new instances; its continued model is in use")
+
+
+def add(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a finished run.")],
+    file: Annotated[Path, typer.Argument(metavar="SILO.toml", help="The file of the silo that comes late.")],
+) -> None:
+    """Let a silo that comes late gain from a finished run; nobody else does anything."""
+    from cosilo.cli.results import show_run
+    from cosilo.config.going_on import add_from_file
+    from cosilo.runs.run import RunDirectory
+
+    name = add_from_file(folder, file)
+    show_run(RunDirectory(folder))
+    say(f"silo {name} joined; the others did nothing")
+
+
 def use(
     folder: Run,
     silo: SiloName,

@@ -129,7 +129,7 @@ def origin(learner: LearnerSettings, source: Source, **files: str | None) -> dic
     """What a silo's record says about where its learner came from, and how its files are read."""
     known = {key: value for key, value in files.items() if value is not None}
     settings = learner.model_dump(mode="json", exclude_unset=True)
-    return {"folder": str(source.folder.resolve()), "learner": settings, **known}
+    return {"file": source.name, "folder": str(source.folder.resolve()), "learner": settings, **known}
 
 
 def with_ledger(privacy: Privacy | None, source: Source) -> Privacy | None:

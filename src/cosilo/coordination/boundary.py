@@ -87,7 +87,8 @@ class Boundary:
             silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
         elif isinstance(silo, Silo):
             silo.record = folder
-            about = {"method": procedure.name, **silo.about()}
+            about = {"method": procedure.name, "parameters": procedure.parameters(), "seed": seed}
+            about |= silo.about()
             self._record.introduce(about, silo.learner)
             silo.hold_out_test_data()
         #: A member's learner before any training, which takes hardly any memory.

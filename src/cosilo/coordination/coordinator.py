@@ -160,14 +160,7 @@ class Silos:
     def meet(self, pool: str | None = None, pool_size: int = 0, pool_classes: Iterable[str] = ()) -> None:
         """Ask all silos who they are, and check that they fit the method; nothing is computed yet."""
         self.pool_size, self.pool_classes = pool_size, list(pool_classes)
-        problems = []
-        for name, reply in self.ask(HELLO, quorum=1.0).items():
-            theirs, classes = reply.text("pool"), reply.names("classes")
-            if self._procedure.needs_pool and theirs != pool:
-                problems.append(other_pool(name, theirs, pool))
-            self.tasks[name] = Task(tuple(classes))
-            self._expected[name] = Expected(classes=len(classes), pool=pool_size)
-            self._offers[name] = frozenset(reply.names("offers"))
+        problems = self._introduce(self.ask(HELLO, quorum=1.0), pool)
         if not problems:
             self._meet_targets()
             try:
@@ -183,6 +176,29 @@ class Silos:
             self._number, self.findings = mark.number, mark.findings
             self._last_round = mark.over
             self.rng.bit_generator.state = mark.rng
+
+    def meet_late(
+        self, name: str, others: Mapping[str, Fields], after: int, pool: str | None, pool_size: int
+    ) -> None:
+        """Meet one silo after the last ask of a run; `others` is how they introduced themselves."""
+        self.pool_size, self._number, self._met = pool_size, after, after
+        self._introduce(others, pool)
+        problems = self._introduce(self.ask(HELLO, to=[name], quorum=1.0), pool)
+        if problems:
+            raise SilosDoNotFit("\n".join(problems))
+        self._procedure.check(self.tasks)
+
+    def _introduce(self, replies: Mapping[str, Fields], pool: str | None) -> list[str]:
+        """Remember how silos introduce themselves; a line for each that has another pool."""
+        problems = []
+        for name, reply in replies.items():
+            theirs, classes = reply.text("pool"), reply.names("classes")
+            if self._procedure.needs_pool and theirs != pool:
+                problems.append(other_pool(name, theirs, pool))
+            self.tasks[name] = Task(tuple(classes))
+            self._expected[name] = Expected(classes=len(classes), pool=self.pool_size)
+            self._offers[name] = frozenset(reply.names("offers"))
+        return problems
 
     def _meet_targets(self) -> None:
         """Ask silos with a target which classes they want; without such silos nothing is asked."""

@@ -53,9 +53,9 @@ def _estimator(model: Model, path: Path) -> None:
         for size in model.instances["shape"]:
             width *= size
         inputs = [("X", FloatTensorType([None, width]))]
-    options = {"zipmap": False} if learner.has_probabilities else None
     fitted = learner.fitted()
-    made = to_onnx(fitted, initial_types=inputs, options=options and {id(fitted): options})
+    options = {id(fitted): {"zipmap": False}} if learner.has_probabilities else None
+    made = to_onnx(fitted, initial_types=inputs, options=options)
     path.write_bytes(made.SerializeToString())
 
 

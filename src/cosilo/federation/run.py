@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosilo.coordination.institution import Institution
+from cosilo.data.own_files import Table
 from cosilo.errors import RunError
+from cosilo.federation.late import add_silo
 from cosilo.protocol.metrics import NUMBERS
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.runs.kept_models import choose
@@ -137,6 +139,48 @@ class Run(RunDirectory):
         found = self.model(silo, which)  # it has to be there
         choose(self.record(silo), which)
         return found
+
+    def add(self, silo: Silo) -> None:
+        """Let a silo that comes late gain from a finished run, while nobody else does anything.
+
+        It trains, labels the pool, and gets what all ballots elect for its classes. Its scores are then in
+        the run's result, and its model with the others'.
+
+        Parameters
+        ----------
+        silo : Silo
+            The late silo; without a pool of its own it gets that of the run, if the run's silos are here.
+        """
+        late = silo.fresh()
+        other = next((one for one in self.silos.values() if one.pool is not None), None)
+        if late.pool is None and other is not None:
+            late.use_pool(other.pool, other.pool_fingerprint, other.pool_labels)
+        add_silo(self, late)
+        self.silos = {**self.silos, late.name: late}
+        self._learners = {**self._learners, late.name: late.learner}
+
+    def train_on(self, silo: str, X: Any, y: Any) -> Model:
+        """Let a silo of this process train on with more data: from its model, with what it got from others.
+
+        Parameters
+        ----------
+        silo : str
+            Its name.
+        X : array, DataFrame or list of str
+            All instances that are new since the run.
+        y : array of labels
+            Their classes.
+
+        Returns
+        -------
+        Model
+            The continued model, which is in use from now on.
+        """
+        if silo not in self.silos:
+            raise RunError(f"{self.folder}: silo {silo!r} is not in this process; call its federation's run")
+        going_on = import_module("cosilo.config.going_on")
+        going_on.train_on(self.record(silo), self.silos[silo].fresh(), [Table(X, y)])
+        return self.model(silo, "continued")
 
     def export(self, silo: str, folder: str | Path, which: str | None = None) -> Path:
         """Write a silo's model into a folder that works without cosilo: model, card, `predict.py`.

@@ -1,7 +1,7 @@
 """What a method is: parameters, a `coordinate` function, and the steps it asks silos to do."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -13,11 +13,11 @@ from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
 from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.methods.effort import Effort
 from cosilo.protocol.forms import Names, Text
-from cosilo.protocol.message import Message, Shared
+from cosilo.protocol.message import Fields, Message, Shared
 from cosilo.protocol.metrics import METRIC_KINDS
 from cosilo.protocol.participant import Participant, refusals
 from cosilo.protocol.scores import declared_fields, scores_out
-from cosilo.protocol.stage import Stage
+from cosilo.protocol.stage import FEDERATED, Stage
 from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Declaration, Step, first, step
 from cosilo.protocol.task import Task
 from cosilo.silo.silo import Silo
@@ -190,6 +190,23 @@ class Method(BaseModel):
 
         `cosilo.silo.target.untaught` names the target classes that no other silo trains on.
         """
+
+    # ------------------------------------------------------------------ when a run is over
+
+    def welcome(self, silos: Silos, name: str, said: Callable[[str], Mapping[str, Fields]]) -> None:
+        """Let one more silo gain from a run that is over, while nobody else does anything.
+
+        `said(step)` is what each of the others last replied to a step.
+        """
+        raise ConfigError(f"{self.name}: nobody can join when a run is over; cofed keeps votes for that")
+
+    def train_on(self, silo: Silo) -> None:
+        """Train on at a silo that has more data, with what it got from the others."""
+        if silo.network.is_wide:
+            silo.network.train()
+            silo.take_score(FEDERATED)
+        else:
+            silo.fit(FEDERATED, update=True, warm=silo.learner.warm_starts_by_default)
 
     # ------------------------------------------------------------------ the contract's own steps
 

@@ -109,13 +109,10 @@ class RunDirectory:
         return read_lines(folder / "asks.jsonl")
 
     def last_replies(self, step: str) -> dict[str, Fields]:
-        """What silos replied when they were last asked for a step, as far as the journal still has it."""
+        """What each silo replied when it was last asked for a step, as far as the journal still has it."""
         asks = sorted((self.folder / "journal").glob(f"[0-9]*-{step}"))
-        if not asks:
-            return {}
-        return {
-            path.stem: Fields(decode(path.read_bytes())) for path in sorted(asks[-1].glob("*.safetensors"))
-        }
+        last = {path.stem: path for ask in asks for path in sorted(ask.glob("*.safetensors"))}
+        return {name: Fields(decode(path.read_bytes())) for name, path in last.items()}
 
     @property
     def clock(self) -> Clock | None:
@@ -260,6 +257,8 @@ def begin(
         run = RunDirectory(folder)
         other = instead(whole or folder)
         before = {key: run.about.get(key) for key in settings}
+        late = run.about.get("late", {})  # came when it was over
+        before["silos"] = [name for name in run.about["silos"] if name not in late]
         for key, was, now in differences(before, dict(settings)):
             raise RunError(f"{folder}: was begun with {key} = {was!r}, now it is {now!r}; {other}")
         return run

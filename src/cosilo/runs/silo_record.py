@@ -120,7 +120,7 @@ class SiloRecord:
         """Keep a reply and, if the step changed the silo, its new state: both or neither."""
         if silo.changed:
             with new_folder(self._states / f"{number:05d}") as folder:
-                self._save(silo, folder)
+                self.save_state(silo, folder)
             if silo.trained_alone:
                 keep_local(self.folder, self._states / f"{number:05d}" / "model")
                 silo.trained_alone = False
@@ -148,7 +148,8 @@ class SiloRecord:
     def _state(self) -> Path | None:
         return self._states / f"{self._changed:05d}" if self._changed else None
 
-    def _save(self, silo: Participant, folder: Path) -> None:
+    def save_state(self, silo: Participant, folder: Path) -> None:
+        """Write the model, the notes and the scores of a silo into a folder."""
         (folder / "model").mkdir()
         if silo.trained and silo.learner is not None:
             silo.learner.save(folder / "model")

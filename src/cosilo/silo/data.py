@@ -166,6 +166,12 @@ class PrivateData:
         chosen = digests(*self.all, b"test") < np.uint64(fraction * 2**64)
         return np.flatnonzero(chosen), np.flatnonzero(~chosen)
 
+    def grow(self, X: Any, y: Any) -> None:
+        """Add examples to the training data; the test data stays what it was."""
+        more = self._examples(X, y, "new data")
+        self.same_form(more[0], "its new data")
+        self.own, self.train = joined(self.own, more), joined(self.train, more)
+
     def part(self, part: Part) -> Examples:
         """One part of the data."""
         match part:

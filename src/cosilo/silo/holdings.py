@@ -25,6 +25,8 @@ from cosilo.silo.target import Target, wanted_classes
 
 #: What of its privacy settings its votes depend on.
 _VOTES = {"epsilon", "delta", "voter"}
+#: The silo's note about what others taught it.
+_LESSONS = "lessons"
 
 
 class Holdings(Participant, ABC):
@@ -143,7 +145,7 @@ class Holdings(Participant, ABC):
                     f"{self._where}: got soft targets of shape {label.shape}; wants one for each of "
                     f"{len(index)} instances and {len(self.task)} classes, none below 0"
                 )
-            return Lessons(take(pool, index), label, weight)
+            return Lessons(take(pool, index), label, weight, index)
         good = index.ndim == 1 and index.shape == label.shape
         if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
             raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
@@ -151,7 +153,22 @@ class Holdings(Participant, ABC):
             raise DataError(f"{self._where}: got pseudo-labels outside its task")
         if len(np.unique(index.astype(np.int64) * len(self.task) + label)) < len(index):
             raise DataError(f"{self._where}: got a pseudo-label twice; wants each instance once for a class")
-        return Lessons(take(pool, index), label.astype(np.int64), weight)
+        return Lessons(take(pool, index), label.astype(np.int64), weight, index)
+
+    def remember_lessons(self, lessons: Lessons) -> None:
+        """Keep what others taught about the pool: the silo can train on later, with more data of its own."""
+        assert lessons.places is not None
+        kept = {"index": np.asarray(lessons.places, np.int64), "label": lessons.y}
+        if lessons.weight is not None:
+            kept["weight"] = lessons.weight
+        self.notes[_LESSONS] = kept
+
+    def remembered_lessons(self) -> Lessons | None:
+        """What others taught about the pool, if anything."""
+        if _LESSONS not in self.notes:
+            return None
+        kept = self.notes.group(_LESSONS)
+        return self.pool_lessons(kept["index"], kept["label"], kept.get("weight"))
 
     def soft_lessons(self, share: NDArray[np.float64]) -> Lessons:
         """The pool with the share of each class of the task as soft targets, where there is any."""

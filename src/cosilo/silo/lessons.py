@@ -22,11 +22,14 @@ class Lessons:
         One code each; or soft targets, instances × classes: how much of every class each is.
     weight
         What each counts for beside one of the silo's own instances; None: the same.
+    places
+        Where they are in the pool; None if they are not of the pool alone.
     """
 
     X: Instances
     y: NDArray[Any]
     weight: NDArray[np.float64] | None = None
+    places: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -38,9 +41,9 @@ class Lessons:
 
     def take(self, index: NDArray[np.int64]) -> "Lessons":
         """Some of them."""
-        return Lessons(
-            take(self.X, index), self.y[index], None if self.weight is None else self.weight[index]
-        )
+        weight = None if self.weight is None else self.weight[index]
+        places = None if self.places is None else self.places[index]
+        return Lessons(take(self.X, index), self.y[index], weight, places)
 
     def after(self, own: Examples, own_weight: float = 1.0) -> "Lessons":
         """The silo's own examples, each of which counts so much, followed by these.

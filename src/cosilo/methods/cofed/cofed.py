@@ -21,7 +21,7 @@ Deviations from the paper:
   and its non-IID federation has the voters of the IID one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -44,7 +44,7 @@ from cosilo.methods.cofed.elections import (
 from cosilo.methods.effort import Effort, epochs_of
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.forms import SHARE
-from cosilo.protocol.message import Message, Shared
+from cosilo.protocol.message import Fields, Message, Shared
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.protocol.step import step
@@ -194,7 +194,9 @@ class CoFED(Method):
         step = "update" if self.rule == "paper" else "learn"
         silos.evaluate(stage, to=silos.ask(step, each=message, to=learners))
 
-    def _note(self, silos: Silos, learners: list[str], votes: Replies, outcome: Outcome, vote: Vote) -> None:
+    def _note(
+        self, silos: Silos, learners: list[str], votes: Mapping[str, Fields], outcome: Outcome, vote: Vote
+    ) -> None:
         """What the report shows of a round."""
         for name in learners:
             index, label = outcome.labels(silos.tasks[name].codes_in(silos.vocabulary))
@@ -288,13 +290,13 @@ class CoFED(Method):
         if len(lessons) == 0:
             silo.keep_score(stage)
             return
-        prefers = silo.learner.warm_starts_by_default
+        silo.remember_lessons(lessons)
         silo.fit(
             stage,
             lessons=lessons,
             own_weight=self.own_weight,
             update=True,
-            warm=prefers if self.update_from == "auto" else self.update_from == "local",
+            warm=self._warm(silo),
             classes=self.class_weights,
             validate=self.weights == "accuracy",
             on_test=self.selection == "test",
@@ -302,10 +304,47 @@ class CoFED(Method):
             check=check if self.accept == "better" else None,
         )
 
+    def _warm(self, silo: Silo) -> bool:
+        """Whether update training goes on from the model there is."""
+        prefers = silo.learner.warm_starts_by_default
+        return prefers if self.update_from == "auto" else self.update_from == "local"
+
     @step(timed=False, after="train")
     def finish(self, silo: Silo) -> None:
         """The last score is the result."""
         silo.keep_score(FEDERATED)
+
+    # ------------------------------------------------------------------ when a run is over
+
+    def welcome(self, silos: Silos, name: str, said: Callable[[str], Mapping[str, Fields]]) -> None:
+        """A late silo trains and votes, and gets what all ballots elect: as if it had been there."""
+        silos.evaluate(LOCAL, to=silos.ask("train", to=[name]))
+        weights = dict.fromkeys(silos.names, 1.0)
+        if isinstance(self.weights, dict):
+            if name not in self.weights:
+                raise ConfigError(f"silo {name!r}: the run's weights have no number for it; start a new run")
+            weights = dict(self.weights)
+        elif self.weights in ("size", "accuracy"):
+            step, field = ("size", "size") if self.weights == "size" else ("credibility", "accuracy")
+            told = {**said(step), **silos.ask(step, to=[name], quorum=1.0)}
+            weights = {silo: reply.number(field) for silo, reply in told.items()}
+        votes = {**said("label"), **silos.ask("label", to=[name], quorum=1.0)}
+        ballots = Ballots.of(votes, silos.tasks, silos.vocabulary, weights)
+        outcome, vote = self._elect(silos, ballots, weights, FEDERATED)
+        self._update(silos, [name], outcome, ballots.names, FEDERATED)
+        self._note(silos, [name], votes, outcome, vote)
+
+    def train_on(self, silo: Silo) -> None:
+        """On what it has and the labels that were elected for it."""
+        lessons = silo.remembered_lessons()
+        silo.fit(
+            FEDERATED,
+            lessons=lessons,
+            own_weight=self.own_weight,
+            update=True,
+            warm=self._warm(silo),
+            classes=self.class_weights,
+        )
 
     # ------------------------------------------------------------------ before anything is computed
 
