@@ -13,6 +13,7 @@ TOP = {"__init__.py", "errors.py", "lazy.py", "progress.py", "py.typed", "text.p
 ROOMS = {
     "aggregation/voting": "aggregation/test_voting.py",
     "cli": "cli/test_cli.py",
+    "export": "export/test_export.py",
     "learners/saving": "learners/saving/test_model_file.py",
     "engines/local": "engines/local/test_local.py",
     "methods/dofed_spp": "methods/dofed_spp/test_dofed_spp.py",
@@ -27,6 +28,10 @@ ROOMS = {
 PLAIN = {
     "runs/comparison.py": "comparison/test_compare.py",
     "config/target_labels.py": "integration/test_targets.py",
+    "data/new_files.py": "config/test_models.py",
+    "federation/late.py": "config/test_going_on.py",
+    "learners/untrained.py": "config/test_models.py",
+    "runs/kept_models.py": "config/test_models.py",
 }
 
 MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")

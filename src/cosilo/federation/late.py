@@ -36,7 +36,7 @@ def add_silo(run: RunDirectory, silo: Silo, observers: Sequence[Observer] = ()) 
         after = about.get("late", {}).get(silo.name, journal.last_number)
         run.set_status("finished", late={**about.get("late", {}), silo.name: after})
         carrier = InProcess([silo])
-        watching = [EventLog(run.folder / "events.jsonl"), *observers]
+        watching: list[Observer] = [EventLog(run.folder / "events.jsonl"), *observers]
         silos = Silos([*about["silos"], silo.name], method, carrier, journal, watching, seed=about["seed"])
         others = {name: run.last_replies("hello")[name] for name in about["silos"]}
 

@@ -29,7 +29,7 @@ class Lessons:
     X: Instances
     y: NDArray[Any]
     weight: NDArray[np.float64] | None = None
-    places: NDArray[np.int64] | None = None
+    places: NDArray[np.integer[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
