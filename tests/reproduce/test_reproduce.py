@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict, replace
 
 import pytest
 
 from cosilo.reproduce.library import find
+from cosilo.reproduce.record import read_record
+from cosilo.reproduce.run_cases import measure_again
 
 RECIPE = """
 [method]
@@ -126,6 +129,12 @@ def test_a_table_its_record_and_a_second_time(folder):
         assert found == pytest.approx(sum(gains) / 2)
         by_silo = record["silos"]["loose.cofed.relative@DecisionTreeClassifier"][place]
         assert by_silo == pytest.approx(dict(zip(("silo-1", "silo-3"), gains, strict=True)))
+
+    # What an older version measured is measured anew from the runs; where they come from stays.
+    path = folder / "reproductions" / "mine-laptop"
+    older = replace(read_record(path / "record.json"), silos={}, recipes={}, values={}, commit="abc1234")
+    anew = measure_again(mine, older, path)
+    assert asdict(anew) == {**record, "commit": "abc1234"}
 
     again = cosilo("reproduce", "mine.toml", "--seeds", 2, cwd=folder)
     assert again.stderr.count("finished before") == 4

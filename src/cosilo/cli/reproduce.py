@@ -1,6 +1,5 @@
 """`cosilo reproduce`: run a paper's table or figure, and say what came of it."""
 
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -171,16 +170,21 @@ def _listed(folder: Path) -> "Table":
 
 def _page(path: Path, folder: Path) -> None:
     from cosilo.reproduce.library import reproductions
-    from cosilo.reproduce.record import RECORD_FILE, read_record
+    from cosilo.reproduce.record import RECORD_FILE, read_record, write_record
     from cosilo.reproduce.results_page import write_page
+    from cosilo.reproduce.run_cases import measure_again
 
     if path.suffix != ".md":
         raise ConfigError(f"--page {path}: wants a .md file")
     beside = path.with_suffix("")
     beside.mkdir(parents=True, exist_ok=True)
+    library = reproductions()
     for found in sorted(folder.glob(f"*/{RECORD_FILE}")):  # the newest records join those that are there
-        shutil.copyfile(found, beside / read_record(found).file)
-    missing = write_page(path, reproductions())
+        record = read_record(found)
+        if record.name in library:
+            record = measure_again(library[record.name], record, found.parent)
+        write_record(record, beside / record.file)
+    missing = write_page(path, library)
     say(f"page: {path}")
     if missing:
         say(f"without a record: {', '.join(missing)}")

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,7 @@ class Reproduction:
 
     def digest(self, case: str, size: Size) -> str:
         """What tells the recipe of one case from what it was before or will be."""
-        values = {key: value for key, value in self.case(case, size).items() if key not in _NO_MATTER}
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+        return digest(self.case(case, size))
 
     def changed_since(self, record: ReproductionRecord) -> list[str]:
         """The cases of a record whose recipe is another one now; all, if the record does not tell it."""
@@ -58,6 +58,16 @@ class Reproduction:
             case: plan_for(self.case(case, size), source, self.about.methods, seeds, folder / case)
             for case in self.about.cases_in(size)
         }
+
+
+def digest(values: Mapping[str, Any]) -> str:
+    """A short name of a recipe's values, another one for everything that a result depends on.
+
+    >>> digest({"seed": 1, "workers": 2}) == digest({"workers": 4, "seed": 1})
+    True
+    """
+    matter = {key: value for key, value in values.items() if key not in _NO_MATTER}
+    return hashlib.sha256(json.dumps(matter, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def reproductions() -> dict[str, Reproduction]:

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from cosilo.comparison.plan import Plan, has_plan
 from cosilo.config.reproduces import Size
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.report.summary import numbers
-from cosilo.reproduce.library import Reproduction
+from cosilo.reproduce.library import Reproduction, digest
 from cosilo.reproduce.measures import finished_seeds, measure, measure_curves, measure_silos, unknown_silos
 from cosilo.reproduce.record import RECORD_FILE, ReproductionRecord, commit, folder_of, machine, write_record
 from cosilo.runs.comparison import Comparison
@@ -54,6 +55,15 @@ def run_reproduction(
     return record
 
 
+def measure_again(one: Reproduction, old: ReproductionRecord, folder: Path) -> ReproductionRecord:
+    """The record of the runs in a folder, by what is measured now; where they come from stays."""
+    found = {path.parent.name: read_comparison(path.parent) for path in folder.glob("*/comparison.json")}
+    if not finished_seeds(found):
+        return old
+    stays = {key: getattr(old, key) for key in ("machine", "commit", "version", "date")}
+    return replace(_record(one, old.size, found), **stays)
+
+
 def _record(one: Reproduction, size: Size, found: Mapping[str, Comparison]) -> ReproductionRecord:
     return ReproductionRecord(
         name=one.name,
@@ -66,7 +76,7 @@ def _record(one: Reproduction, size: Size, found: Mapping[str, Comparison]) -> R
         version=__version__,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         scale=_scale(found),
-        recipes={case: one.digest(case, size) for case, comparison in found.items() if comparison.runs},
+        recipes={case: digest(comparison.values) for case, comparison in found.items() if comparison.runs},
         silos=measure_silos(found, one.about),
         curves=measure_curves(found, one.about),
     )
