@@ -63,6 +63,11 @@ RUNS: dict[str, dict[str, Any]] = {
         "pool": POOL,
         "simulation": digits(OVERLAP, [*ESTIMATORS[:3], MLP]),
     },
+    "cofed-paper": {
+        "method": {"use": "cofed", "rule": "paper"},
+        "pool": POOL,
+        "simulation": digits(OVERLAP, [*ESTIMATORS[:3], MLP]),
+    },
     "cofed-workers": {
         "method": {"use": "cofed"},
         "pool": POOL,

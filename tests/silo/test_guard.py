@@ -13,14 +13,28 @@ from cosilo.silo.lessons import Lessons
 
 
 def test_the_paired_test_by_hand():
-    before = np.array([1, 1, 0, 0, 1], bool)
-    after = np.array([1, 0, 1, 1, 1], bool)
-    assert decide(before, after) == Decision(5, gained=2, lost=1)
+    y = np.array([0, 1, 0, 1, 0])
+    before, after = np.array([0, 1, 1, 0, 0]), np.array([0, 0, 0, 1, 0])
+    assert decide(before, after, y) == Decision(5, gained=2, lost=1)
+    assert decide(y[:0], y[:0], y[:0]) == Decision(0, 0, 0)
     assert Decision(9, 0, 0).accepted
     assert Decision(9, 0, 1).accepted  # one instance proves nothing: −1 ≥ −√1
     assert not Decision(9, 0, 2).accepted
     assert Decision(99, 6, 9).accepted
     assert not Decision(99, 6, 11).accepted
+    # On a doubtful pool it has to prove a gain: 9 − 2 > 1.645 √11, 8 − 2 > 1.645 √10, 7 − 2 > 1.645 √9.
+    assert Decision(99, 9, 2, doubtful=True).accepted
+    assert Decision(99, 7, 2, doubtful=True).accepted
+    assert not Decision(99, 6, 2, doubtful=True).accepted
+    assert not Decision(99, 0, 0, doubtful=True).accepted
+
+
+def test_a_pool_is_doubtful_if_silos_agree_less_than_their_data_promises():
+    y = np.arange(100) % 4
+    good, poor = np.where(np.arange(100) < 10, (y + 1) % 4, y), np.where(np.arange(100) < 50, (y + 1) % 4, y)
+    # κ with its own labels is 0.867 and 0.333; two thirds of that are 0.578 and 0.222.
+    assert [decide(good, good, y, k).doubtful for k in (0.57, 0.58)] == [True, False]
+    assert [decide(poor, poor, y, k).doubtful for k in (0.24, 0.26)] == [True, False]
 
 
 def points(n, seed):
@@ -50,7 +64,9 @@ def test_lies_are_refused_and_the_silo_keeps_what_it_had(kind):
     assert (silo.learner.predict(X) == said).all()
     assert (silo.spare.predict(X) != said).any()
     assert had is silo.spare  # what was trained on lies; the copy from before is in use
-    instances, gained, lost = silo.notes.array("guard")
+    instances, gained, lost, doubtful = silo.notes.array("guard")
+    assert not doubtful
+    assert silo.decision == Decision(instances, gained, lost)
     assert instances == (12 if kind == "network" else 60)
     assert lost > gained
 
@@ -93,7 +109,7 @@ def test_a_federation_of_liars_harms_nobody(rule, tmp_path):
     assert not run.result["failures"]
     assert run.relative_accuracy()["s0"] == 1
     assert run.result["offered"]["federated"]["s0"]["accuracy"] < 0.5
-    bare = Federation(list(silos()), pool, CoFED(rule=rule)).run(tmp_path / "bare")
+    bare = Federation(list(silos()), pool, CoFED(rule=rule, accept="always")).run(tmp_path / "bare")
     assert bare.relative_accuracy()["s0"] < 0.6
 
 

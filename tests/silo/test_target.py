@@ -443,7 +443,7 @@ def test_a_run_goes_on_with_the_same_target_only(tmp_path):
 
 
 def test_without_targets_nothing_is_asked_or_said_that_was_not_before(tmp_path, federation):
-    run = federation(CoFED()).run(tmp_path / "run")
+    run = federation(CoFED(rule="paper")).run(tmp_path / "run")
     assert [ask["step"] for ask in run.asks()] == [
         "hello",
         "train",

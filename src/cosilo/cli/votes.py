@@ -20,7 +20,7 @@ def votes(
     silos: Annotated[bool, typer.Option("--silos", help="Also show every silo.")] = False,
 ) -> None:
     """Show what a run's votes elect by each rule, without training; writes a page with what was elected."""
-    from cosilo.methods.cofed.elections import Ballots, ByShares, weights_by_agreement
+    from cosilo.methods.cofed.elections import Ballots, ByShares
     from cosilo.methods.cofed.looking import ALPHAS, look
     from cosilo.protocol.task import Task, vocabulary
     from cosilo.report.votes_page import verdict, write_votes_page
@@ -50,7 +50,7 @@ def votes(
             each.add_row(name, f"{kappa:.2f}", f"{rule.received[name]:,}", own)
         show(each)
     say(verdict(found))
-    outcome = ByShares(ballots, weights_by_agreement(ballots.kappas()))
+    outcome = ByShares(ballots, ballots.credibility().weight.tolist())
     page = folder / "votes.html"
     write_votes_page(page, folder.resolve().name, found, outcome, "winner, by agreement", _pool(folder))
     say(f"page: {page}")

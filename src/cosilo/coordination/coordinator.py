@@ -356,6 +356,10 @@ class Silos:
         for observer in self._observers:
             observer(Event(what, facts))
 
+    def warn(self, text: str) -> None:
+        """Say something about the run so far that its owners should know: a line for whoever watches."""
+        self._tell(Happening.WARNING, text=text)
+
     def _hold_quorum(self, entry: Entry, quorum: float) -> None:
         needed = math.ceil(quorum * len(entry.silos) - 1e-9)
         if len(entry.arrivals) < needed:

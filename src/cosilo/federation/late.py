@@ -73,6 +73,10 @@ def _with(result: dict[str, Any], silos: Silos, tasks: dict[str, list[str]]) -> 
     if found.get("voting") and result.get("voting"):
         # All ballots stand in the last vote; what the others were given is what they were given then.
         before, now = Vote.model_validate(result["voting"][-1]), Vote.model_validate(found["voting"][-1])
-        both = {"received": before.received | now.received, "own_votes": before.own_votes | now.own_votes}
+        both = {
+            "received": before.received | now.received,
+            "own_votes": before.own_votes | now.own_votes,
+            "decisions": before.decisions | now.decisions,
+        }
         result["voting"][-1] = now.model_copy(update=both).model_dump(mode="json")
     return result

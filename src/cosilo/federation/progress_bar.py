@@ -1,5 +1,6 @@
 """A progress bar for each ask of a run, as an observer."""
 
+import sys
 from contextlib import ExitStack
 
 from cosilo.progress import Advance, bar
@@ -7,7 +8,7 @@ from cosilo.protocol.events import Event, Happening
 
 
 class ProgressBar:
-    """Shows on a terminal how many silos have answered, where that takes more than two seconds."""
+    """Warnings; and on a terminal how many silos have answered, where that takes more than two seconds."""
 
     def __init__(self) -> None:
         self._shown = ExitStack()
@@ -21,6 +22,8 @@ class ProgressBar:
             self._advance = self._shown.enter_context(bar(str(event.facts["step"]), total))
         elif event.what in (Happening.REPLY, Happening.FAILURE) and self._advance is not None:
             self._advance()
+        elif event.what is Happening.WARNING:
+            print(f"warning: {event.facts['text']}", file=sys.stderr)
         elif event.what in (Happening.ANSWERED, Happening.STOP):
             self._shown.close()
             self._advance = None

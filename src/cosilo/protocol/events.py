@@ -17,6 +17,8 @@ class Happening(StrEnum):
     REPLY = "reply"
     #: A silo failed: `ask`, `step`, `silo`, `kind`, `text`.
     FAILURE = "failure"
+    #: The method has something to say about the run so far: `text`.
+    WARNING = "warning"
     #: All have answered: `ask`, `step`, `seconds`.
     ANSWERED = "answered"
     #: The run cannot continue: `text`.
@@ -33,7 +35,7 @@ class Event:
     Parameters
     ----------
     what : Happening
-        What it is: start, resume, ask, reply, failure, answered, stop, held or finish.
+        What it is: start, resume, ask, reply, failure, warning, answered, stop, held or finish.
     facts : mapping, default {}
         What is to be said about it: the number of the ask, its step, the silo and so on.
 

@@ -111,6 +111,8 @@ class Results:
     failures: tuple[StepFailure, ...]
     #: By silo: what as much training without the others would have come to, relative to local training.
     control: Mapping[str, float]
+    #: By silo: the accuracy of the last model that it was offered, used or not.
+    offered: Mapping[str, float]
     #: Accuracy by stage of the one global network, on the test data of all silos together.
     joint: Mapping[Stage, float]
 
@@ -166,6 +168,11 @@ def results(run: RunDirectory, result: Mapping[str, Any]) -> Results:
         overlap=_overlap(list(tasks.values()), vocabulary),
         failures=failures,
         control=run.relative_control(),
+        offered={
+            name: score.accuracy
+            for found in scores_by_stage(result.get("offered", {})).values()
+            for name, score in found.items()
+        },
         joint={
             Stage.parse(stage): float(score["accuracy"]) for stage, score in result.get("joint", {}).items()
         },

@@ -85,6 +85,7 @@ def render(facts: Facts) -> str:
             cards=cards(facts, parts),
             timeline=timeline(facts.timing),
             columns=[column for part in parts for column in part.columns],
+            notes=[note for part in parts for note in part.notes],
             targets=facts.targets,
             labelled=facts.targets.shown,
             simulated=facts.simulated,

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, is_frame, take
+from cosilo.methods.cofed.alarm import alarms, single_votes
 from cosilo.methods.cofed.elections import Outcome
 from cosilo.methods.cofed.looking import Look, examples
 from cosilo.report.formatting import ratio, short
 from cosilo.report.run_page import environment
 from cosilo.runs.durable_files import write
-
-#: Below this median κ the pool is unlike the silos' data, or they disagree about everything.
-LOW = 0.3
 
 
 @dataclass(frozen=True)
@@ -52,21 +50,11 @@ def write_votes_page(
 
 def verdict(look: Look) -> str:
     """What the votes say about the pool, in a sentence or two."""
-    median = look.median_kappa
-    lonely = [name for name, kappa in look.kappas.items() if kappa < LOW]
-    if median < LOW:
-        text = (
-            f"Silos hardly agree on this pool (median κ {ratio(median)}): it is unlike their data, "
-            "or they mean different things by their classes; labels elected here may do harm."
-        )
-    else:
-        text = f"Silos go with each other's votes by a median κ of {ratio(median)}."
-        if lonely:
-            text += f" {len(lonely)} of them disagree with the others: {', '.join(lonely[:5])}."
-    single = look.single_votes(0.3)
-    if single:
-        text += f" At α = 0.3 one vote decides in {len(single)} of {len(look.classes)} classes."
-    return text
+    said = alarms(look.kappas)
+    if not look.is_doubtful:
+        said = [f"silos go with each other's votes by a median κ of {ratio(look.median_kappa)}", *said]
+    said += single_votes(0.3, dict(zip(look.classes, look.holders, strict=True)))
+    return " ".join(f"{line[0].upper()}{line[1:]}." for line in said)
 
 
 def _are_pictures(pool: Instances) -> bool:

@@ -218,6 +218,11 @@ class Holdings(Participant, ABC):
             return 1 - len(self.data.own[1]) / self.size
         return self.data.validation_fraction
 
+    @property
+    def can_validate(self) -> bool:
+        """Whether it is large enough to hold out validation data."""
+        return len(self.data.held_out(self.data.train[1])[0]) > 0
+
     def need_validation(self) -> None:
         """Raise if it is too small to hold out validation data."""
         self.data.validation()

@@ -137,6 +137,7 @@ class Silo(Holdings):
         epochs: int | None = None,
         control: bool = False,
         check: Lessons | None = None,
+        agreement: float = 1.0,
     ) -> None:
         """Train the learner on the training data, and `lessons` if given; then take the score of `stage`.
 
@@ -155,14 +156,15 @@ class Silo(Holdings):
 
         `control` also scores what as much training without the lessons would have led to. `check` are the
         lessons that the silo's own vote did not decide: with these its own data is asked whether it is better
-        off, and if not, it stays with the model it has (`cosilo.silo.guard`).
+        off, and if not, it stays with the model it has (`cosilo.silo.guard`). `agreement` says how well silos
+        agree on the pool: if it is too little, only proof of a gain makes it change.
         """
         self.changed = True
         self.network.narrow()
         learner: Any = self.learner
         fit, training = Fit(update, warm, classes, own_weight), None
         before = deepcopy(learner) if check is not None or (control and warm) else None
-        decision = None if check is None else self._asked(fit, check)
+        decision = None if check is None else self._asked(fit, check, agreement)
         if epochs is not None:
             training = learner.training.but(epochs=epochs)
         choosing = learner.wants_validation if training is None else training.patience is not None
@@ -183,25 +185,32 @@ class Silo(Holdings):
         if decision is not None and before is not None:
             self._choose(stage, before, decision)
 
-    def _asked(self, fit: Fit, check: Lessons) -> Decision:
+    def _asked(self, fit: Fit, check: Lessons, agreement: float) -> Decision:
         """What the silo's own data says of these lessons."""
 
         def update(learner: Learner, own: Examples) -> None:
             fit(self, learner, own, check)
 
         if self.trial is not None:
-            return by_held_out(self, self.trial, update)
-        return out_of_fold(self, lambda learner, own: Fit()(self, learner, own), update)
+            return by_held_out(self, self.trial, update, agreement)
+        return out_of_fold(self, lambda learner, own: Fit()(self, learner, own), update, agreement)
 
     def _choose(self, stage: Stage, before: Learner, decision: Decision) -> None:
         """Keep both models, and use the one that the decision is for."""
         if (offered := self.scores.get(stage, {}).get(Measure.OWN)) is not None:
             self.scores.take(stage, Measure.OFFERED, offered)
-        self.notes["guard"] = np.array([decision.instances, decision.gained, decision.lost])
+        self.notes["guard"] = np.array(
+            [decision.instances, decision.gained, decision.lost, int(decision.doubtful)]
+        )
         self.spare = before
         if not decision.accepted:
             self.learner, self.spare = before, self.learner
             self.take_score(stage)
+
+    @property
+    def decision(self) -> Decision | None:
+        """What its own data said of the last model that it was offered; None if there was no offer."""
+        return Decision(*map(int, self.notes.array("guard"))) if "guard" in self.notes else None
 
     def take_score(self, stage: Stage) -> None:
         """Judge the model on the test data, privately; model and score are kept with this step.

@@ -56,7 +56,7 @@ def test_a_vote_by_hand(tmp_path):
         constant("two", ["a", "b", "c"], "a"),
         constant("three", ["a", "c"], "c"),
     ]
-    run = Federation(silos, POOL, CoFED(alpha=0.4)).run(tmp_path / "low")
+    run = Federation(silos, POOL, CoFED(rule="paper", alpha=0.4)).run(tmp_path / "low")
     assert received("one") == [0] * 5  # c is not its class: no conflict
     assert len(Constant.fits["two"]) == 1  # a and c contradict each other: nothing left, no update training
     assert len(Constant.fits["three"]) == 1
@@ -65,7 +65,7 @@ def test_a_vote_by_hand(tmp_path):
     assert voting["received"] == {"one": 5, "two": 0, "three": 0}
 
     # At alpha = 1/2, c (exactly one half) does not pass: strictly more is needed.
-    run = Federation(silos, POOL, CoFED(alpha=0.5)).run(tmp_path / "half")
+    run = Federation(silos, POOL, CoFED(rule="paper", alpha=0.5)).run(tmp_path / "half")
     assert run.result["voting"][0]["elected"] == {"a": 5, "b": 0, "c": 0}
     assert received("two") == received("three") == [0] * 5
 
@@ -76,7 +76,7 @@ def test_the_order_of_a_silos_own_classes_does_not_matter(tmp_path):
         constant("two", ["a", "b"], "b"),
     ]
     silos[0].learner.model.says = 0  # its code for b
-    Federation(silos, POOL, CoFED(alpha=0.5)).run(tmp_path / "run")
+    Federation(silos, POOL, CoFED(rule="paper", alpha=0.5)).run(tmp_path / "run")
     assert received("one") == [0] * 5
     assert received("two") == [1] * 5
 
@@ -98,7 +98,7 @@ def three(**options):
     ],
 )
 def test_weights_by_hand(tmp_path, weights, elected):
-    run = Federation(three(), POOL, CoFED(alpha=0.5, weights=weights)).run(tmp_path / "run")
+    run = Federation(three(), POOL, CoFED(rule="paper", alpha=0.5, weights=weights)).run(tmp_path / "run")
     assert run.result["voting"][0]["elected"] == elected
 
 
@@ -106,7 +106,9 @@ def test_weights_by_validation_accuracy(tmp_path):
     # "big" always says a, and 3 of 4 of its instances are; the others are right half of the time.
     y = ["a", "a", "a", "b"] * 10
     right = Silo("big", np.arange(80.0).reshape(40, 2), y, Constant("big", 0), test=None)
-    run = Federation([right, *three()[1:]], POOL, CoFED(alpha=0.5, weights="accuracy")).run(tmp_path / "run")
+    run = Federation([right, *three()[1:]], POOL, CoFED(rule="paper", alpha=0.5, weights="accuracy")).run(
+        tmp_path / "run"
+    )
     assert run.result["voting"][0]["weights"] == [0.75, 0.5, 0.5]
     # Validation instances were not trained on: 20 % of 40 are held out.
     assert len(Constant.fits["big"][0][1]) == 32
@@ -138,7 +140,7 @@ def test_a_silo_that_does_not_vote_is_not_in_the_total(tmp_path):
         Silo("lost", np.ones((4, 2)), list("abab"), Failing("lost", 0), test=None),
     ]
     # 2 of 3 would not pass alpha = 0.7; 2 of the 2 that voted do.
-    run = Federation(silos, POOL, CoFED(alpha=0.7)).run(tmp_path / "run")
+    run = Federation(silos, POOL, CoFED(rule="paper", alpha=0.7)).run(tmp_path / "run")
     assert run.result["voting"][0]["elected"] == {"a": 5, "b": 0}
     assert run.result["voting"][0]["voters"] == ["one", "two"]
     (failure,) = run.result["failures"]
@@ -149,7 +151,7 @@ def test_a_silo_that_does_not_vote_is_not_in_the_total(tmp_path):
 
 
 def test_rounds_repeat_the_vote(tmp_path):
-    run = Federation(three(), POOL, CoFED(alpha=0.5, rounds=3)).run(tmp_path / "run")
+    run = Federation(three(), POOL, CoFED(rule="paper", alpha=0.5, rounds=3)).run(tmp_path / "run")
     assert [voting["stage"] for voting in run.result["voting"]] == ["round 1", "round 2", "federated"]
     assert len(Constant.fits["big"]) == 4
 
@@ -200,6 +202,33 @@ def test_given_weights_name_the_silos_there_are(tmp_path):
         Federation(three(), POOL, CoFED(weights={"big": 1.0, "smal": 1.0, "tiny": 1.0})).run(tmp_path / "run")
 
 
+def test_the_papers_rule_is_the_paper_to_the_letter_unless_told_otherwise():
+    best, paper = CoFED(), CoFED(rule="paper")
+    assert (best.rule, best.weights, best.accept) == ("shares", "agreement", "better")
+    assert (paper.weights, paper.accept) == ("equal", "always")
+    mixed = CoFED(rule="paper", weights="agreement", accept="better")
+    assert (mixed.weights, mixed.accept) == ("agreement", "better")
+    assert CoFED(**paper.model_dump()) == paper
+    assert CoFED(**mixed.model_dump()) == mixed
+
+
+def test_a_class_that_one_vote_decides_is_named_by_the_papers_rule(tmp_path, capsys):
+    silos = [
+        constant("one", ["a", "b"], "a"),
+        constant("two", ["a", "b"], "a"),
+        constant("x", ["a", "c"], "a"),
+    ]
+    run = Federation(silos, POOL, CoFED(rule="paper", alpha=0.4)).run(tmp_path / "run")
+    line = "at α = 0.4 one vote decides in 2 of 3 classes (b, c): fewer than 3 silos have them"
+    assert run.result["voting"][0]["alarms"] == [
+        "silos hardly agree on this pool (median κ 0.00, below 0.25): it is unlike their data, or they mean "
+        "different things by their classes",
+        line,
+    ]
+    assert f"warning: {line}" in capsys.readouterr().err
+    assert '"warning"' in (run.folder / "events.jsonl").read_text()
+
+
 def test_cofed_needs_a_pool():
     with pytest.raises(ConfigError, match="cofed needs a pool"):
         Federation(three(), method=CoFED())
@@ -220,7 +249,7 @@ def test_parameters_are_checked(bad):
 
 
 def test_alpha_one_elects_nothing_and_changes_nothing(tmp_path, federation):
-    run = federation(CoFED(alpha=1.0)).run(tmp_path / "run")
+    run = federation(CoFED(rule="paper", alpha=1.0)).run(tmp_path / "run")
     assert sum(run.result["voting"][0]["elected"].values()) == 0
     assert set(run.relative_accuracy().values()) == {1.0}
 
@@ -239,7 +268,9 @@ def test_warm_start_goes_on_and_scratch_does_not(tmp_path, pool, silos):
     members = [Silo("net", X, y, network), Silo("line", X, y, LogisticRegression(max_iter=1000))]
     moved = {}
     for start in ("local", "scratch"):
-        run = Federation(members, pool, CoFED(alpha=0.5, update_from=start)).run(tmp_path / start)
+        run = Federation(members, pool, CoFED(rule="paper", alpha=0.5, update_from=start)).run(
+            tmp_path / start
+        )
         moved[start] = run.silos["net"].learner.model_.t_
     # t_ counts the samples seen since the weights were drawn.
     assert moved["local"] > moved["scratch"]
@@ -264,6 +295,7 @@ class Listener:
 
     name, warm_starts_by_default, can_warm_start = "listener", False, False
     has_probabilities, can_weigh, weighs_by_itself, wants_validation = False, False, False, True
+    has_weights = False
     heard: list[tuple[int, np.ndarray]]
 
     def fit(self, X, y, *, validation=None, **options):

@@ -9,7 +9,7 @@ from torch import nn
 from cosilo import CoFED, Federation, Silo
 from cosilo.errors import DataError
 from cosilo.learners import Network, Training
-from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, weights_by_agreement
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold
 
 # Three silos with classes 0 and 1, one with 1 and 2; four instances.
 BALLOTS = Ballots(
@@ -30,18 +30,26 @@ def test_by_threshold_a_silo_gets_what_more_than_alpha_gave_it():
 
 
 def test_by_shares_the_class_that_leads_over_all_wins():
-    outcome = ByShares(BALLOTS, [1.0] * 4)
+    outcome = ByShares(BALLOTS, [1.0] * 4, soft=True)
     assert outcome.per_class().tolist() == [1, 1, 2]
     message = outcome.message([0, 1], None)
-    assert message["won"].tolist() == [0, 1, -1, -1]  # where class 2 leads, a silo without it learns nothing
+    # Where class 2 leads, a silo without it learns nothing.
+    assert (message["index"].tolist(), message["label"].tolist()) == ([0, 1], [0, 1])
+    assert message["weight"].tolist() == [191, 106]  # 1 − 1/4 and 3/4 − 1/3
     assert message["shares"].tolist() == [[255, 64], [85, 191], [85, 128], [0, 128]]
-    # Class 2 has one holder, whose votes its shares would show.
-    assert outcome.message([1, 2], None)["shares"][:, 1].tolist() == [0, 0, 0, 0]
-    assert outcome.message([1, 2], None)["won"].tolist() == [-1, 0, 1, 1]
+    # Class 2 has one holder, whose votes its shares would show: its labels count half, whatever the vote.
+    other = outcome.message([1, 2], None)
+    assert other["shares"][:, 1].tolist() == [0, 0, 0, 0]
+    assert (other["index"].tolist(), other["label"].tolist()) == ([1, 2, 3], [0, 1, 1])
+    assert other["weight"].tolist() == [106, 128, 128]
 
 
-def test_weights_by_agreement_are_squares():
-    assert weights_by_agreement(np.array([0.8, 0.4, -0.1])) == [1.0, 0.25, 0.0]
+def test_only_soft_targets_need_all_shares():
+    assert set(ByShares(BALLOTS, [1.0] * 4).message([0, 1], 0)) == {"index", "label", "stands", "weight"}
+
+
+def test_the_winner_needs_more_than_alpha():
+    assert ByShares(BALLOTS, [1.0] * 4, alpha=0.75).message([0, 1], None)["index"].tolist() == [0]
 
 
 MEANS = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])
@@ -85,8 +93,7 @@ def test_every_rule_teaches_every_kind_of_learner(rule, weights, tmp_path):
     assert set(vote["kappa"]) == {"s0", "s1", "s2", "s3"}
     assert min(vote["kappa"].values()) > 0.5
     if weights == "agreement":
-        assert max(vote["weights"]) == 1
-        assert min(vote["weights"]) < 1
+        assert vote["weights"] == [1, 1, 1, 1]  # nobody is less than half as credible as the best
 
 
 def test_networks_get_soft_targets(monkeypatch, tmp_path):
@@ -125,7 +132,7 @@ def test_which_labels_stand_without_the_silos_own_vote():
     # Silo d alone has class 2: without it there is no such label.
     assert outcome.message([1, 2], 3)["stands"].tolist() == [1, 0, 0]
     assert outcome.message([0, 1], None)["stands"].tolist() == [1, 1]
-    shares = ByShares(BALLOTS, [1.0] * 4)
-    assert shares.message([1, 2], 3)["stands"].tolist() == [0, 0, 0, 0]
-    assert shares.message([0, 1], 0)["stands"].tolist() == [1, 1, 0, 0]
+    shares = ByShares(BALLOTS, [1.0] * 4, soft=True)
+    assert shares.message([1, 2], 3)["stands"].tolist() == [0, 0, 0]
+    assert shares.message([0, 1], 0)["stands"].tolist() == [1, 1]
     np.testing.assert_allclose(shares.message([0, 1], 0)["part"], [1 / 3, 1 / 4])

@@ -26,7 +26,6 @@ def test_rules_by_hand():
     assert threshold.mean_own_votes == pytest.approx(3.5 / 4)
     assert winner.elected == 4
     assert found.holders == (3, 4, 1)
-    assert found.single_votes(0.3) == ["x", "z"]
     assert set(found.kappas) == {"a", "b", "c", "d"}
 
 

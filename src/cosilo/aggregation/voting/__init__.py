@@ -33,17 +33,18 @@ Instances 0 and 2 are contested for a silo that has both classes, and only for s
 
 from cosilo.aggregation.voting.agreement import agreement
 from cosilo.aggregation.voting.ballots import Votes, vote_dtype
-from cosilo.aggregation.voting.credibility import agreement_with_others, credible_weights, kappa
+from cosilo.aggregation.voting.credibility import Credibility, credibility, kappa
 from cosilo.aggregation.voting.election import Elected, elect
-from cosilo.aggregation.voting.shares import Winners, share_bytes, vote_shares, winners
+from cosilo.aggregation.voting.shares import FEWEST, Winners, share_bytes, vote_shares, winners
 
 __all__ = [
+    "FEWEST",
+    "Credibility",
     "Elected",
     "Votes",
     "Winners",
     "agreement",
-    "agreement_with_others",
-    "credible_weights",
+    "credibility",
     "elect",
     "kappa",
     "share_bytes",

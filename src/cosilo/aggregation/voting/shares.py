@@ -9,49 +9,62 @@ from numpy.typing import NDArray
 from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes, side_by_side, vote_dtype
 from cosilo.aggregation.voting.election import check_weights, totals
 
-#: Cells (instances × classes) that are looked at together: this bounds the memory beside the result.
-CELLS = 1 << 21
+#: Votes that are laid side by side at once, and votes or cells (instances × classes) that are counted at
+#: once, so few that they stay in the second-level cache. This bounds the memory beside the result.
+BLOCK = 1 << 20
+TILE = 1 << 15
+
+#: Shares that are nearer to each other are the same, but for rounding.
+TIE = 1e-6
+#: Silos that have to have a class before its shares are told: those of fewer would show somebody's vote.
+FEWEST = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Winners:
-    """For every instance of the pool the class that leads over all classes, and its share."""
+    """For every instance of the pool the class that leads over all, its share, and that of the next."""
 
-    #: −1 where nobody who counts voted.
+    #: −1 where no class leads, or the one that does has no more than the share α.
     label: Votes
     share: NDArray[np.float32]
-    #: That of the class that comes second.
     second: NDArray[np.float32]
 
-    def for_task(self, task: Sequence[int]) -> tuple[NDArray[np.int64], Votes, NDArray[np.float32]]:
-        """The instances that a class of this task has won: positions, class codes, shares.
+    def for_task(self, task: Sequence[int]) -> tuple[NDArray[np.int64], Votes]:
+        """The instances that a class of this task has won: positions and class codes.
 
         Where a class leads that the silo does not have, it is told nothing: the best of its own classes would
         be wrong there.
 
         >>> won = winners([np.array([0, 1, 2]), np.array([0, 2, 2])], [[0, 1, 2], [0, 2]], 3)
         >>> [array.tolist() for array in won.for_task([0, 2])]
-        [[0, 2], [0, 2], [1.0, 1.0]]
+        [[0, 2], [0, 2]]
         """
         index = np.flatnonzero(np.isin(self.label, np.asarray(task)))
-        return index, self.label[index], self.share[index]
+        return index, self.label[index]
 
 
 def counts(
     votes: Sequence[Votes], n_classes: int, weights: NDArray[np.float64]
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """COUNT[x, c] of Algorithm 1, block by block: where the block begins, and instances × classes."""
-    length, width = len(votes[0]), n_classes + 1  # the first column is for −1
-    step = max(1, min(length, CELLS // max(width, len(votes))))
-    store = np.empty(len(votes) * step, dtype=np.result_type(*votes))
+    length, n_silos, width = len(votes[0]), len(votes), n_classes + 1  # the first column is for −1
+    step = max(1, min(length, TILE // max(width, n_silos)))
+    far = max(step, min(length, BLOCK // n_silos) // step * step)
+    store = np.empty(n_silos * far, dtype=np.result_type(*votes))
     rows = np.arange(step, dtype=np.intp) * width + 1
-    for start in range(0, length, step):
-        block = side_by_side(votes, start, store, n_classes)
-        n = block.shape[1]
-        found = np.zeros(n * width)
-        for row, weight in zip(block, weights, strict=True):
-            found[rows[:n] + row] += weight  # one cell an instance, so that none is added to twice
-        yield start, found.reshape(n, width)[:, 1:]
+    codes = np.empty((n_silos, step), dtype=np.intp)
+    credit = np.repeat(weights, step)
+    for begin in range(0, length, far):
+        block = side_by_side(votes, begin, store, n_classes)
+        for start in range(0, block.shape[1], step):
+            part = block[:, start : start + step]
+            n = part.shape[1]
+            some = codes if n == step else np.empty((n_silos, n), dtype=np.intp)
+            np.add(part, rows[:n], out=some)
+            given = credit if n == step else np.repeat(weights, n)
+            # Silo by silo, so that the weights in a cell are added in the order of the silos.
+            found = np.bincount(some.reshape(-1), given, minlength=n * width).astype(np.float64, copy=False)
+            yield begin + start, found.reshape(n, width)[:, 1:]
 
 
 def vote_shares(
@@ -73,7 +86,8 @@ def vote_shares(
     total = totals(known, n_classes, credibility)
     divisor = np.where(total > 0, total, np.inf)
     for start, count in counts(votes, n_classes, credibility):
-        yield start, count / divisor
+        count /= divisor
+        yield start, count
 
 
 def winners(
@@ -81,8 +95,9 @@ def winners(
     tasks: Sequence[Sequence[int]],
     n_classes: int,
     weights: Sequence[float] | None = None,
+    alpha: float = 0.0,
 ) -> Winners:
-    """The class with the largest share of every instance; of equal ones the first.
+    """The class with the largest share of every instance, if that is more than α and no other has as much.
 
     >>> votes = [np.array([0, 1, -1]), np.array([1, 1, -1]), np.array([1, 2, -1])]
     >>> won = winners(votes, [[0, 1], [1, 2], [1, 2]], 3)
@@ -95,10 +110,11 @@ def winners(
         place, rows = slice(start, start + len(found)), np.arange(len(found))
         best = found.argmax(axis=1)
         largest = found[rows, best]
-        label[place] = np.where(largest > 0, best, -1)
-        share[place] = largest
         found[rows, best] = 0.0
-        second[place] = found.max(axis=1)
+        next_largest = found.max(axis=1)
+        leads = (largest > next_largest + TIE) & (largest > alpha)
+        label[place] = np.where(leads, best, -1)
+        share[place], second[place] = largest, next_largest
     return Winners(label, share, second)
 
 
@@ -107,7 +123,7 @@ def share_bytes(
     tasks: Sequence[Sequence[int]],
     n_classes: int,
     weights: Sequence[float] | None = None,
-    least_holders: int = 3,
+    least_holders: int = FEWEST,
 ) -> NDArray[np.uint8]:
     """What silos may be told of every instance: the share of each class, one byte each, 255 for all.
 

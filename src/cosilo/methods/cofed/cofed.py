@@ -3,7 +3,12 @@
 X. Cao, Z. Li, H. Yu and G. Sun, "CoFED: Cross-silo Heterogeneous Federated Multi-task Learning via
 Co-training" (section, equation and algorithm numbers below are those of its second version).
 
-Deviations from the paper:
+`CoFED(rule="paper")` is the paper to the letter. By default cosilo does what proved better with the same
+labels leaving each silo (docs/cofed.md has the figures): the class that leads over all classes wins, votes
+weigh as far as their silo goes with the others, networks learn shares, and a silo keeps the model it had if
+its own data speaks against the new one.
+
+Deviations from the paper, also with its rule:
 
 - α = 1 elects nothing: eq. 18 is strict, so "the consent of all" needs an α just below 1.
 - A silo may abstain (`margin`, from the authors' code); abstainers stay in TOTAL.
@@ -22,25 +27,20 @@ Deviations from the paper:
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from cosilo.aggregation.robust import bounded
 from cosilo.aggregation.voting import agreement
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.methods.base import Method
-from cosilo.methods.cofed.elections import (
-    Ballots,
-    ByShares,
-    ByThreshold,
-    Outcome,
-    weights_by_agreement,
-    without_vote,
-)
+from cosilo.methods.cofed.alarm import alarms, single_votes
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, without_vote
 from cosilo.methods.effort import Effort, epochs_of
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.forms import SHARE
@@ -75,6 +75,23 @@ class Vote(BaseModel):
     kappa: dict[str, float] = {}
     #: Of two voters, on the pool; None where they have no class in common.
     agreement: list[list[float | None]]
+    #: What the votes say against the pool or some of the voters.
+    alarms: list[str] = []
+    #: By silo, what its own data said of the model that it was offered; of those that share metrics.
+    decisions: dict[str, "OwnDecision"] = {}
+
+
+class OwnDecision(BaseModel):
+    """What a silo's own data said of an offer."""
+
+    #: Whether the silo uses the model that it was offered.
+    taken: bool
+    #: Instances it was asked on; those that only the offer gets right, and that it alone gets wrong.
+    instances: int
+    gained: int
+    lost: int
+    #: Whether silos agree too little on the pool, so that it asked for proof of a gain.
+    doubtful: bool
 
 
 class Votes(Findings):
@@ -89,16 +106,18 @@ class CoFED(Method):
     Parameters
     ----------
     alpha : float in [0, 1], default 0.3
-        An instance enters class c if more than this share of the silos that have c says so (eq. 18).
+        An instance enters class c only if more than this share of the silos that have c says so (eq. 18).
+        Soft targets have no threshold.
     margin : float in [0, 1), default 0.0
         A silo abstains unless its most likely class leads the second by more than this probability.
-    rule : {"paper", "winner", "shares"}, default "paper"
-        What is elected. paper: an instance enters every class that more than α of its silos gave it. winner:
-        it goes to the class with the largest share over all classes, and counts as much as that share.
-        shares: networks learn the shares of their own classes as soft targets; others as by winner.
-    weights : {"equal", "size", "accuracy", "agreement"} or dict of float, default "equal"
-        What a vote weighs (§ 4.6): the same, by training size (none more than ten times the median), by
-        validation accuracy, by how far a silo's votes go with those of the others, or given by silo.
+    rule : {"shares", "winner", "paper"}, default "shares"
+        What is elected. winner: an instance goes to the class with the largest share over all classes, and
+        counts as much as it leads by. shares: networks learn the shares of their own classes as soft targets;
+        others as by winner. paper: an instance enters every class that more than α of its silos gave it;
+        then `weights` and `accept` are the paper's too ("equal" and "always"), unless they are given.
+    weights : {"agreement", "equal", "size", "accuracy"} or dict of float, default "agreement"
+        What a vote weighs (§ 4.6): by how far a silo's votes go with those of the others, the same, by
+        training size (none more than ten times the median), by validation accuracy, or given by silo.
     own_weight : float, default 1.0
         What one of a silo's own instances counts for beside one that others labelled.
     update_from : {"auto", "local", "scratch"}, default "auto"
@@ -111,8 +130,9 @@ class CoFED(Method):
         says.
     updates : int, default None
         How many silos, drawn at random, do update training; the others only vote. None: all.
-    accept : {"better", "always"}, default "always"
-        Whether a silo asks its own data if it is better off, and else stays with the model it has.
+    accept : {"better", "always"}, default "better"
+        Whether a silo asks its own data if it is better off, and else stays with the model it has; both are
+        kept. If silos hardly agree on the pool, only proof of a gain makes it change.
     control : bool, default True
         Whether networks that go on from their local model are also trained as long on their own data alone:
         what is gained beyond that is what elected labels taught. It takes as long as the update.
@@ -132,16 +152,24 @@ class CoFED(Method):
 
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.3
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    rule: Literal["paper", "winner", "shares"] = "paper"
-    weights: Literal["equal", "size", "accuracy", "agreement"] | dict[str, Weight] = "equal"
+    rule: Literal["shares", "winner", "paper"] = "shares"
+    weights: Literal["agreement", "equal", "size", "accuracy"] | dict[str, Weight] = "agreement"
     own_weight: Annotated[float, Field(gt=0)] = 1.0
     update_from: Literal["auto", "local", "scratch"] = "auto"
     class_weights: Literal["auto", "equal", "own", "none"] = "auto"
     selection: Literal["validation", "test"] = "validation"
     updates: Annotated[int | None, Field(ge=1)] = None
-    accept: Literal["better", "always"] = "always"
+    accept: Literal["better", "always"] = "better"
     control: bool = True
     rounds: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _paper_to_the_letter(cls, values: Any) -> Any:
+        """What the paper's rule means for what is not given."""
+        if isinstance(values, dict) and values.get("rule") == "paper":
+            return {"weights": "equal", "accept": "always", **values}
+        return values
 
     def coordinate(self, silos: Silos) -> None:
         """The steps of § 4.1."""
@@ -157,7 +185,9 @@ class CoFED(Method):
             votes = silos.ask("label", to=list(trained))  # 2. pseudolabelling
             ballots = Ballots.of(votes, silos.tasks, silos.vocabulary, weights)
             outcome, vote = self._elect(silos, ballots, weights, stage)  # 3. aggregation
-            self._update(silos, learners, outcome, ballots.names, stage)  # 4. update training
+            for line in vote.alarms:
+                silos.warn(line)
+            self._update(silos, learners, outcome, vote)  # 4. update training
             self._note(silos, learners, votes, outcome, vote)
             if silos.last_round and stage != FEDERATED:  # there is no time for more
                 silos.evaluate(FEDERATED, to=silos.ask("finish", to=learners))
@@ -165,34 +195,53 @@ class CoFED(Method):
     def _elect(
         self, silos: Silos, ballots: Ballots, weights: dict[str, float], stage: Stage
     ) -> tuple[Outcome, Vote]:
-        kappas = ballots.kappas()
+        credible = ballots.credibility()
         weighed = [weights[name] for name in ballots.names]
         if self.weights == "agreement":
-            weighed = weights_by_agreement(kappas)
-        outcome: Outcome = (
-            ByThreshold(ballots, self.alpha, weighed) if self.rule == "paper" else ByShares(ballots, weighed)
-        )
+            weighed = credible.weight.tolist()
+        kappas = dict(zip(ballots.names, np.round(credible.kappa, 6).tolist(), strict=True))
+        classes, said = silos.vocabulary.classes, alarms(kappas)
+        outcome: Outcome
+        if self.rule == "paper":
+            outcome = ByThreshold(ballots, self.alpha, weighed)
+            said += single_votes(self.alpha, dict(zip(classes, ballots.holders().tolist(), strict=True)))
+        else:
+            outcome = ByShares(ballots, weighed, self.alpha, soft=self.rule == "shares")
         by_silo = dict(zip(ballots.names, ballots.votes, strict=True))
         return outcome, Vote(
             stage=str(stage),
             voters=ballots.names,
             weights=weighed,
-            kappa=dict(zip(ballots.names, np.round(kappas, 6).tolist(), strict=True)),
-            elected=dict(zip(silos.vocabulary.classes, outcome.per_class().tolist(), strict=True)),
+            kappa=kappas,
+            elected=dict(zip(classes, outcome.per_class().tolist(), strict=True)),
             abstained={name: float(np.mean(votes == -1)) for name, votes in by_silo.items()},
             agreement=_without_nan(agreement(ballots.votes, ballots.tasks, ballots.n_classes)),
+            alarms=said,
         )
 
-    def _update(
-        self, silos: Silos, learners: list[str], outcome: Outcome, voters: list[str], stage: Stage
-    ) -> None:
-        def message(name: str) -> Message:
-            voter = voters.index(name) if name in voters else None
-            told = outcome.message(silos.tasks[name].codes_in(silos.vocabulary), voter)
-            return {**told, "stage": str(stage)}
+    def _update(self, silos: Silos, learners: list[str], outcome: Outcome, vote: Vote) -> None:
+        stage = Stage.parse(vote.stage)
 
-        step = "update" if self.rule == "paper" else "learn"
-        silos.evaluate(stage, to=silos.ask(step, each=message, to=learners))
+        def message(name: str) -> Message:
+            voter = vote.voters.index(name) if name in vote.voters else None
+            told = outcome.message(silos.tasks[name].codes_in(silos.vocabulary), voter)
+            if self.accept == "better":
+                told = {**told, "agreement": median(vote.kappa.values())}
+            return {**told, "stage": vote.stage}
+
+        updated = silos.ask("update", each=message, to=learners)
+        silos.evaluate(stage, to=updated)
+        if self.accept == "better":
+            willing = silos.offering("metrics", among=updated)
+            for name, reply in silos.ask("decision", to=willing, quorum=0.0).items():
+                if "taken" in reply:
+                    vote.decisions[name] = OwnDecision(
+                        taken=bool(reply.integer("taken")),
+                        instances=reply.integer("instances"),
+                        gained=reply.integer("gained"),
+                        lost=reply.integer("lost"),
+                        doubtful=bool(reply.integer("doubtful")),
+                    )
 
     def _note(
         self, silos: Silos, learners: list[str], votes: Mapping[str, Fields], outcome: Outcome, vote: Vote
@@ -229,7 +278,8 @@ class CoFED(Method):
     def train(self, silo: Silo) -> None:
         """Local training on the silo's own data."""
         # A network's offer is held against a trial; whatever is cheap to train, against five.
-        validate = self.weights == "accuracy" or (self.accept == "better" and silo.learner.has_weights)
+        ask_once = self.accept == "better" and silo.learner.has_weights and silo.can_validate
+        validate = self.weights == "accuracy" or ask_once
         silo.fit(LOCAL, validate=validate, on_test=self.selection == "test")
 
     @step(after="train", size=Shared("size", "how many training instances it has: the weight of its vote"))
@@ -256,37 +306,32 @@ class CoFED(Method):
 
     @step(after="label")
     def update(
-        self, silo: Silo, index: NDArray[Any], label: NDArray[Any], stands: NDArray[Any], stage: str
-    ) -> None:
-        """Train on D_i ∪ R_i."""
-        lessons = silo.pool_lessons(index, label)
-        silo.hold_against_votes(index, lessons.likeliest)
-        self._teach(silo, lessons, lessons.take(np.flatnonzero(stands)), Stage.parse(stage))
-
-    @step(after="label")
-    def learn(
         self,
         silo: Silo,
-        shares: NDArray[Any],
-        won: NDArray[Any],
+        index: NDArray[Any],
+        label: NDArray[Any],
         stands: NDArray[Any],
-        part: NDArray[Any],
         stage: str,
+        weight: NDArray[Any] | None = None,
+        shares: NDArray[Any] | None = None,
+        part: NDArray[Any] | None = None,
+        agreement: float = 1.0,
     ) -> None:
-        """Train on D_i and what the votes say of the pool: soft targets, or the winners by their shares."""
-        share = shares / 255
-        if self.rule == "shares" and silo.learner.has_weights:
-            own = silo.label_pool(self.margin)
+        """Train on D_i ∪ R_i; a network that is told shares learns those.
+
+        Of the labels, `stands` are those that the silo's own vote did not decide.
+        """
+        if shares is not None and part is not None and silo.learner.has_weights:
+            share, own = shares / 255, silo.label_pool(self.margin)
             lessons, check = silo.soft_lessons(share), silo.soft_lessons(without_vote(share, own, part))
         else:
-            index = np.flatnonzero(won >= 0)
-            weight = np.maximum(share[index, won[index]], 1 / 255)  # of a class that only a few have it is 0
-            lessons = silo.pool_lessons(index, won[index], weight if silo.learner.can_weigh else None)
+            counts = None if weight is None or not silo.learner.can_weigh else weight / 255
+            lessons = silo.pool_lessons(index, label, counts)
             silo.hold_against_votes(index, lessons.likeliest)
-            check = lessons.take(np.flatnonzero(stands[index]))
-        self._teach(silo, lessons, check, Stage.parse(stage))
+            check = lessons.take(np.flatnonzero(stands))
+        self._teach(silo, lessons, check, Stage.parse(stage), agreement)
 
-    def _teach(self, silo: Silo, lessons: Lessons, check: Lessons, stage: Stage) -> None:
+    def _teach(self, silo: Silo, lessons: Lessons, check: Lessons, stage: Stage, agreement: float) -> None:
         if len(lessons) == 0:
             silo.keep_score(stage)
             return
@@ -302,12 +347,31 @@ class CoFED(Method):
             on_test=self.selection == "test",
             control=self.control,
             check=check if self.accept == "better" else None,
+            agreement=agreement,
         )
 
     def _warm(self, silo: Silo) -> bool:
         """Whether update training goes on from the model there is."""
         prefers = silo.learner.warm_starts_by_default
         return prefers if self.update_from == "auto" else self.update_from == "local"
+
+    @step(
+        voluntary=True,
+        timed=False,
+        after="update",
+        taken=Shared("metrics", "whether it uses the model that it was offered", optional=True),
+        instances=Shared("metrics", "how many of its own instances it was asked on", optional=True),
+        gained=Shared("metrics", "how many of these only the offered model gets right", optional=True),
+        lost=Shared("metrics", "how many of these only the offered model gets wrong", optional=True),
+        doubtful=Shared("metrics", "whether it asked for proof of a gain", optional=True),
+    )
+    def decision(self, silo: Silo) -> Message:
+        """What its own data said of the model that it was offered; nothing if there was no offer."""
+        found = silo.decision
+        if found is None:
+            return {}
+        told = {"instances": found.instances, "gained": found.gained, "lost": found.lost}
+        return {"taken": int(found.accepted), "doubtful": int(found.doubtful), **told}
 
     @step(timed=False, after="train")
     def finish(self, silo: Silo) -> None:
@@ -331,7 +395,7 @@ class CoFED(Method):
         votes = {**said("label"), **silos.ask("label", to=[name], quorum=1.0)}
         ballots = Ballots.of(votes, silos.tasks, silos.vocabulary, weights)
         outcome, vote = self._elect(silos, ballots, weights, FEDERATED)
-        self._update(silos, [name], outcome, ballots.names, FEDERATED)
+        self._update(silos, [name], outcome, vote)
         self._note(silos, [name], votes, outcome, vote)
 
     def train_on(self, silo: Silo) -> None:
@@ -349,9 +413,13 @@ class CoFED(Method):
     # ------------------------------------------------------------------ before anything is computed
 
     def uses(self, step: str) -> bool:
-        """Sizes and accuracies are asked for only if votes are weighted by them; a rule has one update."""
-        asked = {"size": self.weights == "size", "credibility": self.weights == "accuracy"}
-        return {**asked, "update": self.rule == "paper", "learn": self.rule != "paper"}.get(step, True)
+        """Sizes and accuracies are asked for only if votes are weighted by them."""
+        asked = {
+            "size": self.weights == "size",
+            "credibility": self.weights == "accuracy",
+            "decision": self.accept == "better",
+        }
+        return asked.get(step, True)
 
     def prepare(self, silo: Silo) -> None:
         """The learner has to be able to do what the parameters ask of it."""

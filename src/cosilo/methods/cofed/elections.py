@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.aggregation.voting import (
+    FEWEST,
+    Credibility,
     Votes,
-    agreement_with_others,
-    credible_weights,
+    credibility,
     elect,
     share_bytes,
     vote_dtype,
@@ -48,9 +49,13 @@ class Ballots:
         ]
         return cls(names, votes, codes, len(vocabulary))
 
-    def kappas(self) -> NDArray[np.float64]:
+    def credibility(self) -> Credibility:
         """How far each silo goes with the others, beyond chance."""
-        return agreement_with_others(self.votes, self.tasks, self.n_classes)
+        return credibility(self.votes, self.tasks, self.n_classes)
+
+    def holders(self) -> NDArray[np.int64]:
+        """How many silos have each class."""
+        return np.bincount([code for task in self.tasks for code in set(task)], minlength=self.n_classes)
 
 
 class Outcome(Protocol):
@@ -102,32 +107,44 @@ class ByThreshold:
 
 
 class ByShares:
-    """An instance goes to the class that leads over all classes; silos are told the shares of their own."""
+    """An instance goes to the class that leads over all classes, and counts for as much as it leads by.
 
-    def __init__(self, ballots: Ballots, weights: Sequence[float]) -> None:
-        self._n_classes = ballots.n_classes
+    `soft` also tells silos the shares of all their classes, for networks to learn as soft targets.
+    """
+
+    def __init__(
+        self, ballots: Ballots, weights: Sequence[float], alpha: float = 0.0, soft: bool = False
+    ) -> None:
+        self._n_classes, self._alpha, self._holders = ballots.n_classes, alpha, ballots.holders()
         self._votes, self._weights, self._totals = ballots.votes, list(weights), _totals(ballots, weights)
-        self._won = winners(ballots.votes, ballots.tasks, ballots.n_classes, weights)
-        self._shares = share_bytes(ballots.votes, ballots.tasks, ballots.n_classes, weights)
+        self._won = winners(ballots.votes, ballots.tasks, ballots.n_classes, weights, alpha)
+        self._shares = share_bytes(ballots.votes, ballots.tasks, ballots.n_classes, weights) if soft else None
 
     def message(self, task: list[int], voter: int | None) -> Message:
-        """The shares of the silo's classes, a byte each, and which of its classes won, or −1.
+        """Where one of its classes leads, that class, and in a byte how much the label counts.
 
-        `part` is what its own vote is of the share of each class.
+        That is its share less that of the next class: labels that hardly lead are wrong half of the time. All
+        labels of a class that fewer than three silos have count half: more would show somebody's vote. `part`
+        is what the silo's own vote is of the share of each class.
         """
         index, label = self.labels(task)
-        won = np.full(len(self._shares), -1, vote_dtype(len(task)))
-        won[index] = label
         own = 0.0 if voter is None else self._weights[voter]
         part = np.divide(own, self._totals[task], out=np.zeros(len(task)), where=self._totals[task] > 0)
-        stands = np.zeros(len(won), np.uint8)
-        stands[index] = 1 if voter is None else self._stands(index, label, np.array(task), voter, part)
-        return {
-            "shares": np.ascontiguousarray(self._shares[:, task]),
-            "won": won,
-            "stands": stands,
-            "part": part.astype(np.float32),
+        stands = np.ones(len(index), bool)
+        if voter is not None:
+            stands = self._stands(index, label, np.array(task), voter, part)
+        few = self._holders[np.array(task)[label]] < FEWEST
+        lead = np.where(few, 0.5, self._won.share[index] - self._won.second[index])
+        told = {
+            "index": index,
+            "label": label,
+            "stands": stands.astype(np.uint8),
+            "weight": np.maximum(np.rint(255 * lead), 1).astype(np.uint8),
         }
+        if self._shares is not None:
+            told["shares"] = np.ascontiguousarray(self._shares[:, task])
+            told["part"] = part.astype(np.float32)
+        return told
 
     def _stands(
         self,
@@ -141,11 +158,11 @@ class ByShares:
         rest = np.maximum(1 - part, 1e-9)
         mine = self._votes[voter][index] == task[label]
         left = (self._won.share[index] - np.where(mine, part[label], 0)) / rest[label]
-        return np.asarray(left > self._won.second[index] / rest.min() + 1e-6)
+        return np.asarray((left > self._won.second[index] / rest.min() + 1e-6) & (left > self._alpha))
 
     def labels(self, task: list[int]) -> Labels:
         """Where one of its classes leads over all, that class."""
-        index, label, _ = self._won.for_task(task)
+        index, label = self._won.for_task(task)
         return index, _own_codes(task, self._n_classes)[label]
 
     def per_class(self) -> NDArray[np.int64]:
@@ -177,12 +194,6 @@ def without_vote(
     mine[voted, vote[voted]] = part[vote[voted]]
     left = np.where(share > 0, share - mine, 0.0)  # a class that only a few have is not told: 0
     return np.asarray(np.maximum(left, 0) / np.maximum(1 - part, 1e-9))
-
-
-def weights_by_agreement(kappas: NDArray[np.float64]) -> list[float]:
-    """w²: what a vote weighs by how far its silo goes with the others."""
-    weights: list[float] = (credible_weights(kappas) ** 2).tolist()
-    return weights
 
 
 def _own_codes(task: list[int], n_classes: int) -> NDArray[np.int32]:

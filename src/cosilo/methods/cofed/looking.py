@@ -7,7 +7,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, weights_by_agreement
+from cosilo.methods.cofed.alarm import is_doubtful
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
@@ -52,29 +53,30 @@ class Look:
     @property
     def holders(self) -> tuple[int, ...]:
         """How many silos have each class."""
-        return tuple(sum(code in task for task in self.ballots.tasks) for code in range(len(self.classes)))
+        return tuple(self.ballots.holders().tolist())
 
     @property
     def median_kappa(self) -> float:
         """How far silos go with each other: near 1 on a pool like their data, near 0 on nonsense."""
         return float(np.median(list(self.kappas.values())))
 
-    def single_votes(self, alpha: float) -> list[str]:
-        """The classes in which one vote is enough."""
-        return [name for name, count in zip(self.classes, self.holders, strict=True) if alpha * count < 1]
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the votes speak against the pool."""
+        return is_doubtful(list(self.kappas.values()))
 
 
 def look(ballots: Ballots, classes: Sequence[str], alphas: Sequence[float] = ALPHAS) -> Look:
     """Hold the same votes against each rule."""
-    kappas = ballots.kappas()
+    credible = ballots.credibility()
     equal = [1.0] * len(ballots.names)
     outcomes: dict[str, Outcome] = {f"α = {alpha:g}": ByThreshold(ballots, alpha, equal) for alpha in alphas}
     outcomes["winner"] = ByShares(ballots, equal)
-    outcomes["winner, by agreement"] = ByShares(ballots, weights_by_agreement(kappas))
+    outcomes["winner, by agreement"] = ByShares(ballots, credible.weight.tolist())
     return Look(
         ballots,
         tuple(classes),
-        dict(zip(ballots.names, kappas.tolist(), strict=True)),
+        dict(zip(ballots.names, credible.kappa.tolist(), strict=True)),
         tuple(_facts(name, outcome, ballots) for name, outcome in outcomes.items()),
     )
 

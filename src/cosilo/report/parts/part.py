@@ -57,10 +57,11 @@ class SiloColumn:
 
 @dataclass(frozen=True)
 class ReportPart:
-    """Cards by their id in the page, and columns."""
+    """Cards by their id in the page, columns, and what stands at the top of the page, below the verdict."""
 
     cards: Mapping[str, Card] = field(default_factory=dict)
     columns: Sequence[SiloColumn] = ()
+    notes: Sequence[str] = ()
 
 
 @singledispatch

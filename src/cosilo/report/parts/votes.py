@@ -16,6 +16,7 @@ from cosilo.report.heat_maps import heat_map
 from cosilo.report.parts.part import Card, Column, ReportPart, SiloColumn, Table
 from cosilo.report.results import Results
 from cosilo.report.svg import BLUE, ORANGE, TALL, look, new, render
+from cosilo.text import listing
 
 #: A table with more cells than this would weigh too much; it then shows the first and the last vote.
 _MOST_CELLS = 5000
@@ -53,7 +54,73 @@ def show_votes(found: Votes, results: Results) -> ReportPart:
     if any(last.abstained.values()):
         abstained = {name: percent(share) for name, share in last.abstained.items()}
         columns.append(SiloColumn("Abstained on", abstained))
-    return ReportPart(cards, columns)
+    if last.decisions:
+        cards = {"decisions": _decisions_card(last, results), **cards}
+        used = {name: "federated" if one.taken else "its own" for name, one in last.decisions.items()}
+        columns = [SiloColumn("Model in use", used), *columns]
+    return ReportPart(cards, columns, _notes(last))
+
+
+def _notes(vote: Vote) -> list[str]:
+    """Who uses which model, and what the votes say against the pool or against some of the voters."""
+    notes = []
+    if vote.decisions:
+        kept = [name for name, one in vote.decisions.items() if not one.taken]
+        notes.append(
+            f"{listing(kept)} {'keeps its' if len(kept) == 1 else 'keep their'} own model: "
+            f"{'their' if len(kept) > 1 else 'its'} own data did not speak for the federated one. "
+            "The owner can overrule that."
+            if kept
+            else "Every silo uses the federated model: no silo's own data speaks against it."
+        )
+    notes += [f"Warning: {line}." for line in vote.alarms]
+    return notes
+
+
+def _decisions_card(vote: Vote, results: Results) -> Card:
+    bar = (
+        "The offer is refused if it is behind by more than one standard error: one that is just as good is "
+        "refused in 16 of 100 cases."
+    )
+    if any(one.doubtful for one in vote.decisions.values()):
+        bar += (
+            " A silo that would expect silos to agree better on a pool like its data takes it only if it is "
+            "ahead by more than 1.645 standard errors (“wants proof”): one that is no better is taken in at "
+            "most 5 of 100 cases."
+        )
+    rows = []
+    for silo in results.silos:
+        one = vote.decisions.get(silo.name)
+        if one is None:
+            continue
+        local, offered = silo.scores.get(LOCAL), results.offered.get(silo.name)
+        rows.append(
+            [
+                silo.name,
+                "federated" if one.taken else "its own",
+                percent(local.accuracy) if local else "–",
+                percent(offered) if offered is not None else "–",
+                f"{one.gained} better, {one.lost} worse of {one.instances:,}"
+                + ("; wants proof" if one.doubtful else ""),
+            ]
+        )
+    return Card(
+        "Which model each silo uses",
+        "Each silo asked its own data, instances that neither model had learnt from: how many does only the "
+        f"offered model get right, and how many only the one before? {bar} Test data took no part in that; "
+        "both models are kept.",
+        table=Table(
+            "Which model each silo uses",
+            [
+                Column("Silo", "name"),
+                Column("In use", "text"),
+                Column("Alone, test"),
+                Column("Offered, test"),
+                Column("Its own data says", "text"),
+            ],
+            rows,
+        ),
+    )
 
 
 def mean_agreement(vote: Vote) -> float | None:
@@ -72,8 +139,9 @@ def _elected_card(votes: Sequence[Vote], results: Results) -> Card:
     return Card(
         "Pseudo-labels by class",
         "A bar is the number of pool instances that the silos elected to one class"
-        f"{' in the last round' if several else ''}, before each silo loses those that contradict each other "
-        f"within its own classes{'; the circles are the first round' if several and not many else ''}.",
+        f"{' in the last round' if several else ''}; by the paper's rule before each silo loses those that "
+        "contradict each other within its own classes"
+        f"{'; the circles are the first round' if several and not many else ''}.",
         Markup(_elected_figure(votes)),
         _table_of_classes(votes, results),
     )

@@ -1,0 +1,159 @@
+"""Federations that have come to their election: silos that have trained alone and voted."""
+
+import math
+import statistics
+import tomllib
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosilo import CoFED, Silo
+from cosilo.config import build, settings
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome
+from cosilo.protocol.message import Fields
+from cosilo.protocol.stage import FEDERATED, LOCAL, Measure
+from cosilo.protocol.task import vocabulary
+
+#: Eight kinds of models, as in the demo; and those of them that are quick to train.
+SLOW = """
+    { use = "sklearn.ensemble.HistGradientBoostingClassifier", max_iter = 30, min_samples_leaf = 3 },
+    { use = "sklearn.neural_network.MLPClassifier", max_iter = 300 },
+"""
+MIXED = """[
+    { use = "sklearn.tree.DecisionTreeClassifier" },
+    { use = "sklearn.ensemble.RandomForestClassifier", n_estimators = 50 },
+    { use = "sklearn.svm.SVC" },
+    { use = "sklearn.neighbors.KNeighborsClassifier", n_neighbors = 3 },
+    { use = "sklearn.naive_bayes.GaussianNB" },
+    { use = "sklearn.linear_model.LogisticRegression", max_iter = 2000 },
+%s]"""
+TEXT = """[
+    { use = "sklearn.naive_bayes.MultinomialNB" },
+    { use = "sklearn.svm.LinearSVC" },
+    { use = "sklearn.linear_model.LogisticRegression", max_iter = 500 },
+]"""
+CENSUS = """[
+    { use = "sklearn.tree.DecisionTreeClassifier" },
+    { use = "sklearn.svm.SVC" },
+    { use = "cosilo.learners.gam.GAM" },
+    { use = "sklearn.neural_network.MLPClassifier", hidden_layer_sizes = [10], max_iter = 300 },
+]"""
+
+RECIPES = {
+    "digits": (
+        "digits",
+        'use = "superclasses", silos = 8, classes = [4, 6], per_class = 10',
+        MIXED % SLOW,
+        None,
+    ),
+    "quick digits": (
+        "digits",
+        'use = "superclasses", silos = 8, classes = [4, 6], per_class = 10',
+        MIXED % "",
+        None,
+    ),
+    "few images": (
+        "kannada_mnist",
+        'use = "superclasses", silos = 8, classes = [6, 9], per_class = 5',
+        MIXED % "",
+        1000,
+    ),
+    "dbpedia": ("dbpedia", 'use = "superclasses", silos = 10, classes = [5, 7], per_class = 10', TEXT, 1000),
+    "adult": ("adult", 'use = "iid", silos = 12, size = 200', CENSUS, 2000),
+}
+
+
+@dataclass
+class Polled:
+    """Silos with their local models, and what they voted."""
+
+    silos: list[Silo]
+    ballots: Ballots
+
+    def elect(self, method: CoFED) -> tuple[Outcome, float]:
+        """What the method makes of the votes, and how well silos agree on the pool."""
+        credible = self.ballots.credibility()
+        weights = credible.weight.tolist() if method.weights == "agreement" else [1.0] * len(self.silos)
+        outcome: Outcome = (
+            ByThreshold(self.ballots, method.alpha, weights)
+            if method.rule == "paper"
+            else ByShares(self.ballots, weights, method.alpha)
+        )
+        return outcome, float(np.median(credible.kappa))
+
+    def learn(self, method: CoFED, who: Iterable[int] | None = None) -> list[Silo]:
+        """Silos after the update, as the method does it."""
+        outcome, agreement = self.elect(method)
+        taught = []
+        for place in range(len(self.silos)) if who is None else who:
+            before = self.silos[place]
+            silo = before.fresh()
+            silo.learner, silo.trained, silo.seed = deepcopy(before.learner), True, before.seed
+            silo.scores.take(LOCAL, Measure.OWN, before.scores[LOCAL][Measure.OWN])
+            message: Any = outcome.message(self.ballots.tasks[place], place)
+            method.update(silo, **message, stage=str(FEDERATED), agreement=agreement)
+            taught.append(silo)
+        return taught
+
+
+def polled(name: str, seed: int, nonsense: bool = False) -> Polled:
+    """A federation whose silos have trained and voted; on a pool of shuffled pixels or words if so wanted."""
+    dataset, split, learners, size = RECIPES[name]
+    text = f'[method]\nuse = "cofed"\n[simulation]\ndataset = "{dataset}"\nsplit = {{ {split} }}\n'
+    text += f"learners = {learners}\n" + ("test = 1000\n" if dataset != "digits" else "")
+    text += "[pool]\n" + (
+        'dataset = "adult"\nindependent = true\n' if dataset == "adult" else "rest = true\n"
+    )
+    text += f"size = {size}\n" if size else ""
+    values = {**tomllib.loads(text), "seed": seed}
+    source = build.Source(name, Path())
+    members, table = build.make_members(settings.validate(values, name), source)
+    assert table is not None
+    pool = _nonsense(table.X, seed) if nonsense else table.X
+    silos = [silo for silo in members if isinstance(silo, Silo)]
+    for place, silo in enumerate(silos):
+        silo.use_pool(pool)
+        silo.seed = 1000 * seed + place
+        silo.hold_out_test_data()
+        silo.fit(LOCAL)
+    return Polled(silos, poll(silos))
+
+
+def poll(silos: Sequence[Silo]) -> Ballots:
+    """What silos vote."""
+    tasks = {silo.name: silo.task for silo in silos}
+    replies = {silo.name: Fields({"votes": silo.label_pool()}) for silo in silos}
+    return Ballots.of(replies, tasks, vocabulary(tasks.values()), tasks)
+
+
+def with_votes(one: Polled, votes: Sequence[NDArray[Any]]) -> Polled:
+    """The same silos with other votes."""
+    return Polled(one.silos, replace(one.ballots, votes=list(votes)))
+
+
+def relative(silo: Silo, measure: Measure = Measure.OWN) -> float:
+    """Accuracy after the update ÷ alone; without an update nothing changed."""
+    scores = silo.scores.get(FEDERATED, {})
+    score = scores.get(measure) or scores.get(Measure.OWN) or silo.scores[LOCAL][Measure.OWN]
+    return score.accuracy / silo.scores[LOCAL][Measure.OWN].accuracy
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half the width of its 95 % interval, by Student's t."""
+    from scipy.stats import t
+
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return statistics.fmean(values), float(t.ppf(0.975, len(values) - 1)) * error
+
+
+def _nonsense(X: Any, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "uif":
+        return np.stack([rng.permutation(row) for row in X.reshape(len(X), -1)]).reshape(X.shape)
+    words = np.array([word for text in X for word in str(text).split()])
+    return [" ".join(rng.choice(words, max(3, len(str(text).split())))) for text in X]
