@@ -165,7 +165,7 @@ def test_simulated_targets(folder, split, make):
             taken |= {row.tobytes() for row in part}
     assert len([row for row in federation.pool if row.tobytes() in taken]) <= 2
     again = make(folder, f"{SIMULATION}split = {split}").silos
-    assert [s.data.fingerprints() for s in again] == [s.data.fingerprint() for s in federation.silos]
+    assert [s.data.fingerprints() for s in again] == [s.data.fingerprints() for s in federation.silos]
     hidden = make(folder, f"{SIMULATION}hidden_targets = true\nsplit = {split}").silos
     assert all(len(s.data.train[1]) == len(s.data.own[1]) and s.among == s.task for s in hidden)
 

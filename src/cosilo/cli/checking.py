@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cosilo.cli.arguments import RecipeFile, Sets
-from cosilo.cli.printing import new_table, say, show
+from cosilo.cli.printing import new_table, say, show, tell
 from cosilo.errors import ConfigError
 from cosilo.text import listing
 
@@ -22,7 +22,7 @@ _AGREED = {"method", "vocabulary", "coordinator"}
 
 
 def check(file: RecipeFile, set_: Sets = None) -> None:
-    """Validate a recipe without training: files, columns, tasks, pool, learners, share policies.
+    """Validate a recipe: files, columns, tasks, pool, policies; every learner is tried out on a few rows.
 
     The file of a silo that joins others, and that of their coordinator, can be checked too.
     """
@@ -83,8 +83,13 @@ def _check_federation(file: Path) -> None:
 
 def _check_silo(file: Path) -> None:
     from cosilo.engines.flare.party_files import read_silo
+    from cosilo.silo.smoke_test import smoke_test
 
-    show_silo(read_silo(file))
+    silo = read_silo(file)
+    show_silo(silo)
+    problems = [line for one in _with_members(silo) if (line := smoke_test(one)) is not None]
+    if problems:
+        raise ConfigError("\n".join(problems))
     say("ready to join")
 
 
@@ -93,6 +98,8 @@ def _check_recipe(file: Path, values: Mapping[str, object]) -> None:
 
     federation = build.federation(values, build.Source(str(file), file.parent))
     problems = federation.check()
+    for line in federation.notes():
+        tell(f"look at {line}", style="yellow")
     if problems:
         raise ConfigError("\n".join(problems))
     show(_overview(federation, str(file)))
@@ -100,6 +107,13 @@ def _check_recipe(file: Path, values: Mapping[str, object]) -> None:
     pool = "none" if federation.pool is None else f"{len(federation.pool)} instances, {labelled}"
     say(f"method {federation.method.name}; pool {pool}, fingerprint {federation.pool_fingerprint}")
     say("ready to run")
+
+
+def _with_members(silo: "Silo | Institution") -> "list[Silo]":
+    """The silo, or those that it has data from."""
+    from cosilo.silo.silo import Silo
+
+    return [silo] if isinstance(silo, Silo) else silo.silos
 
 
 def _overview(federation: "Federation", title: str) -> "Table":

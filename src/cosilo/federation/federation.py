@@ -1,5 +1,6 @@
 """A federation: silos, a pool and a method; run it and get better models."""
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,13 +21,16 @@ from cosilo.federation.run import Run
 from cosilo.learners.description import describe
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
+from cosilo.progress import bar
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.events import Observer
 from cosilo.protocol.participant import check_names_differ, check_quorum
-from cosilo.protocol.task import Task
+from cosilo.protocol.task import Task, vocabulary
+from cosilo.report.formatting import plural
 from cosilo.runs.run import RunDirectory, begin, instead, locked, new_folder_name
 from cosilo.runs.silo_record import SiloRecord, changes
 from cosilo.silo.silo import Silo
+from cosilo.silo.smoke_test import smoke_test
 from cosilo.silo.target_labels import aims
 from cosilo.simulated_time.clock import Clock
 from cosilo.text import listing
@@ -146,6 +150,10 @@ class Federation:
         """The silos without members."""
         return [silo for silo in self.silos if isinstance(silo, Silo)]
 
+    @property
+    def _institutions(self) -> list[Institution]:
+        return [silo for silo in self.silos if isinstance(silo, Institution)]
+
     def _use_pool(self, pool: Instances, labels: Any) -> None:
         """Hold the pool, and give it to every silo that brings none itself."""
         if len(pool) == 0:
@@ -166,8 +174,19 @@ class Federation:
         self.pool, self.pool_fingerprint = holder.pool, holder.pool_fingerprint
         self.pool_labels = holder.pool_labels
 
-    def check(self) -> list[str]:
-        """What would keep this federation from starting, one line each; trains nothing, writes nothing."""
+    def check(self, learners: bool = True) -> list[str]:
+        """What would keep this federation from starting or make its result mean nothing, one line each.
+
+        Parameters
+        ----------
+        learners : bool, default True
+            Whether to try every learner out on a few instances: fit, predict, save, load.
+
+        Returns
+        -------
+        list of str
+            The lines; none if it is ready to run. No directory is written.
+        """
         problems: list[str] = []
         tasks: dict[str, Task] = {silo.name: silo.task for silo in self.silos}
         for silo in self.silos:
@@ -175,6 +194,12 @@ class Federation:
         for silo in self._plain:
             if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
                 problems.append(other_pool(silo.name, silo.pool_fingerprint, self.pool_fingerprint))
+        classes = len(vocabulary(tasks.values()))
+        if self.method.needs_pool and self.pool is not None and len(self.pool) < classes:
+            problems.append(
+                f"the pool has {plural(len(self.pool), 'instance')} for {classes} classes, and from fewer "
+                "than one a class nothing can be learnt; wants hundreds"
+            )
         try:
             self.method.check(tasks)
             each = {silo.name: aims(silo) for silo in self._plain}
@@ -184,15 +209,33 @@ class Federation:
             self.method.check_targets(training, wanted)
         except CosiloError as error:
             problems.append(str(error))
-        return problems
+        return [*problems, *self._smoke_tests()] if learners else problems
+
+    def notes(self) -> list[str]:
+        """What owners should look at before a run, one line each: nothing is wrong, but perhaps not meant."""
+        return [line for silo in self._all_plain for line in silo.notes_on_data()]
+
+    @property
+    def _all_plain(self) -> list[Silo]:
+        """All that have data: silos and members."""
+        return self._plain + [member for one in self._institutions for member in one.silos]
+
+    def _smoke_tests(self) -> list[str]:
+        """Try out every learner; of those that are the same, on data of the same form, one."""
+        different: dict[str, Silo] = {}
+        for silo in self._all_plain:
+            about = describe(silo.learner).value, silo.form, len(silo.task)
+            different.setdefault(json.dumps(about), silo)
+        with bar("trying out learners", len(different)) as advance:
+            found = []
+            for silo in different.values():
+                found.append(smoke_test(silo))
+                advance()
+        return [line for line in found if line is not None]
 
     def settings(self) -> dict[str, Any]:
         """What makes this run what it is: a directory can only be continued with the same."""
-        members = {
-            silo.name: [member.name for member in silo.silos]
-            for silo in self.silos
-            if isinstance(silo, Institution)
-        }
+        members = {silo.name: [member.name for member in silo.silos] for silo in self._institutions}
         return {
             "cosilo": __version__,
             "method": {"use": self.method.name, **self.method.model_dump(mode="json")},
@@ -261,7 +304,7 @@ class Federation:
                 record.restore(silo)
                 if isinstance(silo, Institution):
                     silo.keep_record(record)
-        institutions = {silo.name: silo for silo in self.silos if isinstance(silo, Institution)}
+        institutions = {silo.name: silo for silo in self._institutions}
         return Run(path, {silo.name: silo for silo in self._plain}, institutions)
 
     def open_folder(self, path: Path, whole: Path | None = None) -> RunDirectory:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from cosilo.data.columns import kinds as column_kinds
 from cosilo.data.instances import Instances, is_frame
+from cosilo.errors import DataError
 from cosilo.learners.kinds import kinds
 
 
@@ -32,6 +34,12 @@ def with_encoder(estimator: Any, X: Instances) -> Any:
 
         numbers = [c for c in X.columns if is_numeric_dtype(X[c])]
         words = [c for c in X.columns if c not in numbers]
+        dates = [c for c in words if column_kinds(X[[c]])[str(c)] == "dates"]
+        if dates:
+            raise DataError(
+                f"column {dates[0]!r} holds dates, and one-hot encoded every day would be a word of its own; "
+                "make numbers of them (days since …, month), or leave the column out: columns = […]"
+            )
         columns = ColumnTransformer(
             [
                 ("numbers", StandardScaler(), numbers),

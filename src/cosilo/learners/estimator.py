@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -62,6 +62,8 @@ class Estimator:
         self.model = model
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         self.name = type(last).__name__
+        if isinstance(last, RegressorMixin) or getattr(last, "_estimator_type", None) == "regressor":
+            raise LearnerError(f"{self.name} is a regressor; wants a classifier, which predicts classes")
         if "<locals>" in type(last).__qualname__ and not self._keeps_itself:
             raise LearnerError(
                 f"{self.name} is a class inside a function, where a saved model cannot find it again; "

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.data import columns
 from cosilo.data.instances import Instances, as_instances, digests, fingerprint, form, is_bytes, join, take
 from cosilo.data.labels import class_names
 from cosilo.data.stratified import hold_out
@@ -116,6 +117,8 @@ class PrivateData:
         """Raise unless X can be learnt from together with the data."""
         if form(X) != form(self.own[0]):
             raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self.own[0])}")
+        if (other := columns.difference(X, what, self.own[0])) is not None:
+            raise DataError(f"{self._where}: {other}")
 
     def _check_training(self) -> None:
         present = np.unique((self.train if self.target is None else self.own)[1])

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances, as_instances, describe_form, fingerprint, is_bytes, take
+from cosilo.data.columns import kinds, notes
+from cosilo.data.instances import Instances, as_instances, describe_form, fingerprint, form, is_bytes, take
 from cosilo.data.labels import class_names, in_order, in_type_of
 from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError
@@ -205,6 +206,16 @@ class Holdings(Participant, ABC):
     def knows_truth(self) -> bool:
         """Whether the classes of its unlabelled target points are known, to judge their labels by."""
         return self.data.target is not None and self.data.target.truth is not None
+
+    @property
+    def form(self) -> str:
+        """The form of its instances, in words."""
+        held = kinds(self.data.own[0])
+        return f"{form(self.data.own[0])} {held}" if held else form(self.data.own[0])
+
+    def notes_on_data(self) -> list[str]:
+        """What its owner should look at before a run, one line each."""
+        return [f"{self._where}: {line}" for line in notes(self.data.own[0])]
 
     @property
     def takes_bytes(self) -> bool:
