@@ -25,6 +25,8 @@ def kinds(X: Instances) -> dict[str, str]:
 def difference(X: Instances, what: str, data: Instances) -> str | None:
     """How the columns of X differ from those of a silo's data, in words; None if they hold the same."""
     theirs, mine = kinds(X), kinds(data)
+    if not (is_frame(X) and is_frame(data)):
+        return None
     others = [name for name in mine if name in theirs and len({theirs[name], mine[name], "nothing"}) > 2]
     if not others:
         return None
@@ -61,8 +63,10 @@ def strays(column: "pd.Series[Any]") -> str:
 
 def notes(X: Instances) -> list[str]:
     """What an owner should look at before a run, a line for each column."""
-    found = []
-    for name in X.columns if is_frame(X) else ():
+    found: list[str] = []
+    if not is_frame(X):
+        return found
+    for name in X.columns:
         if stray := strays(X[name]):
             found.append(f"column {name!r}: {stray}: all of it is taken for words")
         elif _kind(X[name]) == "words" and len(X) > 20 and X[name].nunique() == len(X):
