@@ -7,17 +7,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.errors import DataError
 
-def class_names(labels: Any) -> NDArray[np.str_]:
-    """Labels as class names: 3, 3.0 and "3" are all the class "3".
+#: What a missing value becomes when somebody makes text of it.
+_GAPS = {"", "nan", "NaN", "<NA>", "NaT"}
 
-    >>> class_names([3.0, 4.0]).tolist(), class_names([True, False]).tolist()
-    (['3', '4'], ['True', 'False'])
+
+def class_names(labels: Any, where: str = "labels", gaps: bool = False) -> NDArray[np.str_]:
+    """Labels as class names, in the one form that they have in Python and from files alike.
+
+    3, 3.0, "3" and "3.0" are all the class "3"; True is "True" and not "1"; text has no space around it. A
+    missing label is an error, whose line begins with `where`; with `gaps` it is the empty name.
+
+    >>> class_names([3.0, 4.0]).tolist(), class_names(["3.0 ", "007"]).tolist()
+    (['3', '4'], ['3', '007'])
     """
     array = np.asarray(labels)
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == array.astype(np.int64)).all():
-        array = array.astype(np.int64)
-    return array.astype(np.str_)
+    if array.dtype.kind in "iub" or array.ndim != 1:
+        return array.astype(np.str_)
+    known: dict[Any, str] = {}
+    names = []
+    for value in array.tolist():
+        key = (type(value), value)
+        if key not in known:
+            known[key] = _name(value)
+        names.append(known[key])
+    holes = [] if gaps else [place for place, name in enumerate(names) if not name]
+    if holes:
+        raise DataError(
+            f"{where}: {len(holes)} of {len(names)} labels are missing, the first in row {holes[0] + 1}; "
+            "fill them or drop those rows"
+        )
+    return np.array(names, dtype=np.str_)
+
+
+def _name(value: Any) -> str:
+    """The name of one label; nothing if it is missing."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else str(int(value)) if value.is_integer() else repr(value)
+    text = (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip()
+    number, point, rest = text.partition(".")
+    if point and number.lstrip("-").isdigit() and not rest.strip("0"):  # as files write whole numbers
+        return number
+    return "" if text in _GAPS else text
 
 
 def in_type_of(labels: Any, classes: Sequence[str]) -> NDArray[Any]:

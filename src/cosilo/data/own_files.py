@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cosilo.data.folders import read_folder
 from cosilo.data.formats import open_parquet, pick_array, read_npz
 from cosilo.data.instances import Instances, as_instances
+from cosilo.data.labels import class_names
 from cosilo.errors import DataError
 from cosilo.text import cause, guess, listing
 
@@ -81,30 +82,14 @@ def read(
 
 
 def as_names(values: NDArray[Any], where: str, gaps: bool = False) -> NDArray[np.object_]:
-    """Labels as class names: strings without space around them, whole numbers without a point.
+    """Labels as class names.
 
     >>> as_names(np.array([3.0, 4.0]), "y").tolist()
     ['3', '4']
     """
-    import pandas as pd
-
     if values.ndim != 1:
         raise DataError(f"{where}: labels of shape {values.shape}; wants one label per instance")
-    if not gaps:
-        _complete(values, where, "labels")
-    names = np.empty(len(values), dtype=object)
-    names[:] = ["" if gap else _name(x) for x, gap in zip(values.tolist(), pd.isna(values), strict=True)]
-    if not gaps:
-        _complete(np.array([name or None for name in names], dtype=object), where, "labels")
-    return names
-
-
-def _name(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace").strip()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
+    return class_names(values, where, gaps).astype(object)
 
 
 def _complete(values: NDArray[Any], where: str, what: str) -> None:
@@ -134,15 +119,7 @@ def _csv(path: Path, label: str | None, columns: Sequence[str] | None) -> "pd.Da
         raise DataError(f"{path}: is empty") from error
     except (OSError, ValueError, pd.errors.ParserWarning) as error:
         raise DataError(f"{path}: cannot be read as csv in UTF-8 ({cause(error)})") from error
-    if label is not None:
-        frame[label] = frame[label].astype(object).map(_whole, na_action="ignore")
     return pd.DataFrame(frame[wanted])
-
-
-def _whole(label: str) -> str:
-    """A whole number without the point that a csv may give it: "3.0" is the class "3"."""
-    number, point, rest = label.strip().partition(".")
-    return number if point and number.lstrip("-").isdigit() and not rest.strip("0") else label
 
 
 def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> "pd.DataFrame":

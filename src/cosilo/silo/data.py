@@ -78,7 +78,8 @@ class PrivateData:
         self._check_training()
 
     def _examples(self, X: Any, y: Any, what: str) -> Examples:
-        where, names = f"{self._where}, {what}", class_names(y)
+        where = f"{self._where}, {what}"
+        names = class_names(y, where)
         instances = as_instances(X, where)
         if len(instances) != len(names):
             raise DataError(f"{where}: {len(instances)} instances but {len(names)} labels; wants one each")

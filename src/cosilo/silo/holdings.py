@@ -56,7 +56,7 @@ class Holdings(Participant, ABC):
         self.record: Path | None = None
         self.learner: Learner = as_learner(learner)
         wanted = () if target is None else wanted_classes(target, self._where)
-        self.task = self._task(task, class_names(y), wanted)
+        self.task = self._task(task, class_names(y, f"{self._where}, data"), wanted)
         #: The keys of a recipe that its learner and its files were read by, and where paths start there.
         self.origin: dict[str, Any] | None = None
         #: The classes of its task as labels of the type that its own have.
@@ -257,6 +257,7 @@ class Holdings(Participant, ABC):
             "pool": self.pool_fingerprint,
             "learner": learner.value,
             "version": learner.versions,
+            "privacy": describe(self.privacy).value,
             "shares": sorted(self.shares),
             **({} if self.privacy is None else {"privacy": self.privacy.model_dump(include=_VOTES)}),
         }

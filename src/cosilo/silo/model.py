@@ -141,7 +141,7 @@ class Model:
             The accuracy, between 0 and 1.
         """
         said = self.task.decode(predicting.predict(self, self.read(X), self.among))
-        names = class_names(y)
+        names = class_names(y, f"silo {self.name!r}")
         if names.shape != said.shape:
             raise DataError(
                 f"silo {self.name!r}: {len(said)} new instances, but labels of shape {names.shape}; "

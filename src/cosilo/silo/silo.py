@@ -382,7 +382,7 @@ class Silo(Holdings):
         float
             The accuracy, between 0 and 1.
         """
-        instances, names = self._new(X), class_names(y)
+        instances, names = self._new(X), class_names(y, self._where)
         if names.shape != (len(instances),):
             raise DataError(
                 f"{self._where}: {len(instances)} new instances, but labels of shape {names.shape}; "
