@@ -161,7 +161,11 @@ def _listed(folder: Path) -> "Table":
         about = one.about
         for size in about.sizes:
             path = folder_of(folder, name, size) / RECORD_FILE
-            verdict = overall(about, read_record(path)) if path.exists() else "not run"
+            verdict = "not run"
+            if path.exists():
+                record = read_record(path)
+                verdict = overall(about, record)
+                verdict += " (of an earlier recipe)" if one.changed_since(record) else ""
             first = size == about.sizes[0]
             what = f"{about.paper}, {about.what}: {about.shows}" if first else ""
             table.add_row(name if first else "", what, size, f"{about.minutes[size]:g}", verdict)
