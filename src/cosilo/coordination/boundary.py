@@ -86,7 +86,7 @@ class Boundary:
         if isinstance(silo, Institution):
             silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
         elif isinstance(silo, Silo):
-            silo.record = folder
+            silo.record = folder.resolve()
             about = {"method": procedure.name, "parameters": procedure.parameters(), "seed": seed}
             about |= silo.about()
             self._record.introduce(about, silo.learner)

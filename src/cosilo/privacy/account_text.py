@@ -57,7 +57,7 @@ def account_of(privacy: Privacy, spent: Spent, voted: bool, without: list[str]) 
         privacy.voter,
         voted,
         without,
-        None if privacy.ledger is None else str(privacy.ledger),
+        None if privacy.ledger is None else str(privacy.ledger.resolve()),
     )
 
 

@@ -257,9 +257,8 @@ class Holdings(Participant, ABC):
             "pool": self.pool_fingerprint,
             "learner": learner.value,
             "version": learner.versions,
-            "privacy": describe(self.privacy).value,
+            "privacy": None if self.privacy is None else self.privacy.model_dump(include=_VOTES),
             "shares": sorted(self.shares),
-            **({} if self.privacy is None else {"privacy": self.privacy.model_dump(include=_VOTES)}),
         }
 
     def about(self) -> dict[str, Any]:
