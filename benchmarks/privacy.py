@@ -1,8 +1,8 @@
 """What privacy costs, and whether it holds: `python benchmarks/privacy.py`; wants MNIST, Adult and DBpedia.
 
 Cost: CoFED among five silos with three kinds of learners, once as it is and once with ε = 8, δ = 1e-5 at
-every silo. Accuracies are means over silos and five seeds that nothing was chosen on. Votes are elected by the
-paper's rule, and every silo takes what it is offered: a silo that may refuse would hide what is lost.
+every silo. Accuracies are means over silos and five seeds that nothing was chosen on. Votes are elected by
+the paper's rule, and every silo takes what it is offered: a silo that may refuse would hide what is lost.
 
 Attack: voters are trained with and without a canary, many times, and somebody tells them apart: by the vote
 on the canary, which lies in the pool, with a wrong label, or by all that a voter has learnt about a feature
