@@ -81,7 +81,8 @@ def test_an_inherited_parameter_means_the_same(name):
     for base in kind.__mro__[1:]:
         if issubclass(base, Method) and base is not Method:
             for parameter, (_, words) in described(base).items():
-                assert described(kind)[parameter][1] == words
+                if parameter not in vars(kind).get("__annotations__", {}):  # unless it takes less
+                    assert described(kind)[parameter][1] == words
 
 
 def test_errors_say_what_they_are():

@@ -3,6 +3,7 @@
 import os
 import signal
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -258,11 +259,11 @@ def test_they_learn_and_are_the_same_with_workers(tmp_path, kind):
 class Doomed(Network):
     """Kills its process when it trains for the nth time."""
 
-    left = 99
+    left: ClassVar = [99]  # no part of what it does: a list is not described
 
     def train(self, *args, **options):
-        type(self).left -= 1
-        if type(self).left == 0:
+        self.left[0] -= 1
+        if self.left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().train(*args, **options)
 
@@ -272,7 +273,7 @@ def test_control_variates_outlive_a_crash(tmp_path, killed):
         return Federation(digits(network=Doomed), method=SCAFFOLD(rounds=4, local=False), seed=2)
 
     def doomed(nth, folder):
-        Doomed.left = nth
+        Doomed.left[0] = nth
         federation().run(folder)
 
     whole = federation().run(tmp_path / "whole")

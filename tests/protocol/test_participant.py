@@ -14,6 +14,9 @@ class Nobody(Participant):
     def fingerprint(self):
         return ""
 
+    def identity(self):
+        return {}
+
     def perform(self, step, message, number):
         return None
 
