@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cosilo.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from cosilo.comparison.function import ComparedRuns, compare
     from cosilo.coordination.coordinator import Silos
     from cosilo.coordination.institution import Institution
     from cosilo.engines.local.engine import LocalEngine
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from cosilo.protocol.step import step
     from cosilo.protocol.task import Task
     from cosilo.runs.journal import Replies
+    from cosilo.silo.model import Model
     from cosilo.silo.silo import Silo
     from cosilo.silo.target import Target
     from cosilo.simulated_time.clock import Clock, Link
@@ -67,6 +69,7 @@ __all__ = [
     "BadMessage",
     "Clock",
     "CoFED",
+    "ComparedRuns",
     "ConfigError",
     "CosiloError",
     "DataError",
@@ -92,6 +95,7 @@ __all__ = [
     "MembersError",
     "Message",
     "Method",
+    "Model",
     "Network",
     "Observer",
     "PersonalisedFedAvg",
@@ -109,6 +113,7 @@ __all__ = [
     "Task",
     "Tempo",
     "Training",
+    "compare",
     "step",
 ]
 
@@ -119,6 +124,8 @@ if not TYPE_CHECKING:
         __name__,
         {
             **dict.fromkeys(__all__, "methods"),
+            "ComparedRuns": "comparison.function",
+            "compare": "comparison.function",
             "Silos": "coordination.coordinator",
             "Institution": "coordination.institution",
             "LocalEngine": "engines.local.engine",
@@ -151,6 +158,7 @@ if not TYPE_CHECKING:
             "Task": "protocol.task",
             "Replies": "runs.journal",
             "Run": "federation.run",
+            "Model": "silo.model",
             "Silo": "silo.silo",
             "Target": "silo.target",
             "Clock": "simulated_time.clock",

@@ -1,7 +1,8 @@
-"""Progress bars that appear only where a person waits: on a terminal, after two seconds."""
+"""Progress bars that appear only where a person waits: on a terminal or in a notebook, after two seconds."""
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -24,6 +25,10 @@ def bar(label: str, total: int | None, *, shown: bool = True) -> Iterator[Advanc
     ...     advance()
     ...     advance()
     """
+    if shown and _in_notebook():
+        with _notebook_bar(label, total) as advance:
+            yield advance
+        return
     if not shown or not sys.stderr.isatty():
         yield lambda by=1: None
         return
@@ -43,3 +48,39 @@ def bar(label: str, total: int | None, *, shown: bool = True) -> Iterator[Advanc
         timer.cancel()
         if progress.live.is_started:
             progress.stop()
+
+
+def _in_notebook() -> bool:
+    """Whether this is the kernel of a notebook. Does not import IPython: a kernel has imported it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def _notebook_bar(label: str, total: int | None) -> Iterator[Advance]:
+    """A bar in the output of the cell, which goes when the work is done."""
+    from html import escape
+
+    from IPython.display import HTML, display
+
+    began, done, handle = time.monotonic(), 0, None
+
+    def advance(by: int = 1) -> None:
+        nonlocal done, handle
+        done += by
+        if time.monotonic() - began < PATIENCE:
+            return
+        most = "" if total is None else f' max="{total}"'
+        of = "" if total is None else f" of {total}"
+        page = HTML(f'{escape(label)} <progress value="{done}"{most}></progress> {done}{of}')
+        if handle is None:
+            handle = display(page, display_id=True)
+        else:
+            handle.update(page)
+
+    try:
+        yield advance
+    finally:
+        if handle is not None:
+            handle.update(HTML(""))

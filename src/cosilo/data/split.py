@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosilo.errors import DataError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -31,6 +32,22 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row for each silo: how many instances it gets, and the codes of its classes."""
+        import pandas as pd
+
+        names = self.names or [str(number) for number in range(1, len(self) + 1)]
+        rows = {
+            "instances": [len(part) for part in self.parts],
+            "classes": [list(task) for task in self.tasks],
+        }
+        return pd.DataFrame(rows, index=pd.Index(names, name="silo"))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: that table."""
+        found: str = self.to_frame().to_html(escape=True)
+        return found
 
     def counts(self, y: ArrayLike, classes: int) -> NDArray[np.int64]:
         """How many instances of each class (column) each silo (row) has."""

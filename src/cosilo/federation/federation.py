@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,53 @@ class Federation:
                 f"{self.method.name} needs a pool with labels; set labelled = true in [pool], "
                 "in Python pool_labels=…"
             )
+
+    def __repr__(self) -> str:
+        return f"<Federation of {len(self.silos)} silos: {self.method.name}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each silo."""
+        rows = []
+        for silo in self.silos:
+            learner = f"{len(silo.silos)} members" if isinstance(silo, Institution) else silo.learner.name
+            cells = (
+                silo.name,
+                silo.size,
+                ", ".join(silo.task.classes),
+                learner,
+                ", ".join(sorted(silo.shares)),
+            )
+            rows.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
+        heads = "".join(f"<th>{head}</th>" for head in ("silo", "instances", "classes", "learner", "shares"))
+        pool = "no pool" if self.pool is None else f"a pool of {len(self.pool)} instances"
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        return f"<p>{escape(self.method.name)}, seed {self.seed}, {pool}</p>\n{table}"
+
+    def but(self, **changes: Any) -> "Federation":
+        """The same federation with some arguments changed.
+
+        Parameters
+        ----------
+        **changes
+            Arguments of `Federation`, such as `method` or `seed`.
+
+        Returns
+        -------
+        Federation
+            A new one, whose silos have learnt nothing.
+        """
+        given: dict[str, Any] = {
+            "silos": self.silos,
+            "pool": self.pool,
+            "method": self.method,
+            "pool_labels": self.pool_labels,
+            "seed": self.seed,
+            "quorum": self.quorum,
+            "timeout": self.timeout,
+            "engine": self.engine,
+            "clock": self.clock,
+        }
+        return Federation(**{**given, **changes})
 
     def _check_settings(self) -> None:
         if not self.silos:

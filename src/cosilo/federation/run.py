@@ -13,6 +13,7 @@ from cosilo.errors import RunError
 from cosilo.federation.late import add_silo
 from cosilo.protocol.metrics import NUMBERS
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
+from cosilo.report.link import Link
 from cosilo.runs.kept_models import choose
 from cosilo.runs.run import RunDirectory
 from cosilo.silo.model import Model
@@ -205,17 +206,17 @@ class Run(RunDirectory):
         export_model(self.model(silo, which), origin_of(self.record(silo), silo, self), Path(folder))
         return Path(folder)
 
-    def report(self) -> Path:
+    def report(self) -> Link:
         """Write the report of a finished run, one HTML file that opens offline, into its directory.
 
         Returns
         -------
         Path
-            Where it is.
+            Where it is; a notebook shows it as a link.
         """
         from cosilo.report.run_page import write_report
 
-        return write_report(self)
+        return Link(write_report(self))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict of the report, and a table."""

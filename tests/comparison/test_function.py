@@ -1,0 +1,57 @@
+"""`cosilo.compare`, and what notebooks show."""
+
+import numpy as np
+import pytest
+
+import cosilo
+from cosilo import CoFED, ConfigError, Local, data
+
+
+def test_a_federation_is_compared(federation, tmp_path):
+    lines = []
+    found = cosilo.compare(
+        federation(), ["local", CoFED(alpha=0.3), CoFED(alpha=0.6)], 2, tmp_path / "c", lines.append
+    )
+    assert lines[:3] == ["local, seed 0", "cofed, seed 0", "cofed-2, seed 0"]
+    assert sorted(found.runs) == [(name, seed) for name in ("cofed", "cofed-2", "local") for seed in (0, 1)]
+    alone = federation(Local(), seed=1).run(tmp_path / "alone")
+    assert found.runs["local", 1].scores("local") == alone.scores("local")
+    frame = found.to_frame()
+    assert frame.index.names == ["method", "seed", "silo"]
+    assert len(frame) == 18
+    page = found._repr_html_()
+    assert "<td>cofed-2</td>" in page
+    assert "over 2 seeds" in page
+    link = found.report()
+    assert link.name == "comparison.html"
+    assert "comparison.html</a>" in link._repr_html_()
+    again = cosilo.compare(federation(), ["local"], 2, tmp_path / "c")  # opened, not run
+    assert again.runs["local", 0].scores("local") == found.runs["local", 0].scores("local")
+
+
+def test_a_recipe_is_compared(tmp_path):
+    learners = [{"use": "sklearn.naive_bayes.GaussianNB"}]
+    split = {"use": "iid", "silos": 2, "size": 100}
+    simulation = {"dataset": "digits", "split": split, "learners": learners}
+    values = {"simulation": simulation, "pool": {"rest": True, "size": 100}}
+    found = cosilo.compare(values, ["local", "cofed"], 1, tmp_path / "c")
+    assert sorted(found.runs) == [("cofed", 0), ("local", 0)]
+    with pytest.raises(ConfigError, match=r"a recipe is compared by names"):
+        cosilo.compare(values, [CoFED()], 1, tmp_path / "d")
+
+
+def test_mistakes(federation):
+    for methods, line in [(["cofde"], "there is no method 'cofde'"), ([], "methods: got none")]:
+        with pytest.raises(ConfigError, match=line):
+            cosilo.compare(federation(), methods)
+    with pytest.raises(ConfigError, match="seeds: got 0"):
+        cosilo.compare(federation(), ["local"], 0)
+
+
+def test_what_a_notebook_shows_of_a_federation_and_a_split(federation):
+    page = federation(CoFED())._repr_html_()
+    assert "<td>tree</td><td>60</td><td>0, 1, 2</td><td>DecisionTreeClassifier</td>" in page
+    assert "a pool of 300 instances" in page
+    split = data.iid(np.array([0, 1] * 50), silos=2, size=30)
+    assert split.to_frame()["instances"].tolist() == [30, 30]
+    assert "<table" in split._repr_html_()
