@@ -5,7 +5,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from importlib import import_module
+from typing import Any, Protocol
 
 PATIENCE = 2.0
 
@@ -62,9 +63,9 @@ def _notebook_bar(label: str, total: int | None) -> Iterator[Advance]:
     """A bar in the output of the cell, which goes when the work is done."""
     from html import escape
 
-    from IPython.display import HTML, display
-
-    began, done, handle = time.monotonic(), 0, None
+    shown: Any = import_module("IPython.display")
+    began, done = time.monotonic(), 0
+    handle: Any = None
 
     def advance(by: int = 1) -> None:
         nonlocal done, handle
@@ -73,9 +74,9 @@ def _notebook_bar(label: str, total: int | None) -> Iterator[Advance]:
             return
         most = "" if total is None else f' max="{total}"'
         of = "" if total is None else f" of {total}"
-        page = HTML(f'{escape(label)} <progress value="{done}"{most}></progress> {done}{of}')
+        page = shown.HTML(f'{escape(label)} <progress value="{done}"{most}></progress> {done}{of}')
         if handle is None:
-            handle = display(page, display_id=True)
+            handle = shown.display(page, display_id=True)
         else:
             handle.update(page)
 
@@ -83,4 +84,4 @@ def _notebook_bar(label: str, total: int | None) -> Iterator[Advance]:
         yield advance
     finally:
         if handle is not None:
-            handle.update(HTML(""))
+            handle.update(shown.HTML(""))

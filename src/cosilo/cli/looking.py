@@ -30,7 +30,7 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
 
     found = runs_in(parent)
     if not found:
-        say(f"no runs in {parent}/")
+        _silo_runs(parent)
         return
     table = new_table("run", "method", "silos", "seed", "status", "relative accuracy", "created")
     for one in found:
@@ -42,8 +42,32 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
     show(table)
 
 
+def _silo_runs(parent: Path) -> None:
+    """The runs that a silo keeps itself: of a kit, or of its folder of runs."""
+    from cosilo.runs.silo_runs import silo_runs_in
+
+    found = silo_runs_in(parent) or silo_runs_in(parent / "runs")
+    if not found:
+        say(f"no runs in {parent}/")
+        return
+    table = new_table("run", "silo", "method", "status", "before", "after", "left the silo")
+    for one in found:
+        scores = [one.accuracy(stage) for stage in ("local", "federated")]
+        cells = ["" if score is None else f"{score:.1%}" for score in scores]
+        status = "at work" if one.at_work else "over"
+        name, method = str(one.about["name"]), str(one.about["method"])
+        table.add_row(str(one.folder), name, method, status, *cells, f"{one.bytes_left:,} B")
+    show(table)
+
+
 def report(folder: RunFolder) -> None:
-    """Write the report of a finished run, or of a comparison as far as it is, again."""
+    """Write the report of a finished run, or of a comparison as far as it is, again; at a silo its page."""
+    if (folder / "silo.json").exists() and not (folder / "run.json").exists():
+        from cosilo.report.silo_page import write_silo_page
+        from cosilo.runs.silo_runs import read_silo_run
+
+        say(f"report: {write_silo_page(read_silo_run(folder))}")
+        return
     from cosilo.comparison.compare import read_comparison
     from cosilo.comparison.plan import has_plan
     from cosilo.report import write_comparison, write_report

@@ -17,6 +17,7 @@ from cosilo.errors import ConfigError, RunError
 if TYPE_CHECKING:
     from cosilo.engines.flare.processes import Process
     from cosilo.runs.run import RunDirectory
+    from cosilo.runs.silo_runs import News
 
 FederationFile = Annotated[Path, typer.Argument(metavar="FEDERATION.toml", help="The coordinator's file.")]
 Kit = Annotated[Path, typer.Argument(metavar="KIT", help="A start-up kit.")]
@@ -75,6 +76,7 @@ def join(
     from cosilo.engines.flare import processes
     from cosilo.engines.flare.party_files import read_silo
     from cosilo.engines.flare.reach import connection_problem
+    from cosilo.runs.silo_runs import News
 
     flare.need_flare()
     name, silo = processes.site_name(kit), read_silo(file)
@@ -84,8 +86,9 @@ def join(
     show_silo(silo)
     say(f"records, models and audit logs: {folder}; log: {kit / 'log.txt'}")
     connection_problem(kit)  # a certificate that will never do is told before anything is started
+    news = News(folder)
     process = processes.start_site(kit, file, folder)
-    _stay(process, kit, lambda: _connection(process, kit))
+    _stay(process, kit, lambda: _connection(process, kit), news)
 
 
 def submit(file: FederationFile, kit: CoordinatorKit = None) -> None:
@@ -192,7 +195,7 @@ def _status(run: "RunDirectory") -> str:
     return run.status
 
 
-def _stay(process: "Process", kit: Path, state: Callable[[], str | None]) -> None:
+def _stay(process: "Process", kit: Path, state: Callable[[], str | None], news: "News | None" = None) -> None:
     """Wait for the process of a kit and tell when its state changes; it goes when this one is told to."""
     from cosilo.engines.flare import processes
 
@@ -204,6 +207,8 @@ def _stay(process: "Process", kit: Path, state: Callable[[], str | None]) -> Non
             if now is not None and now != told:
                 tell(f"{datetime.now():%H:%M:%S} {now}")
                 told = now
+            for line in news.lines() if news is not None else ():
+                tell(f"{datetime.now():%H:%M:%S} {line}")
             time.sleep(1.0)
     except KeyboardInterrupt:
         processes.stop(kit)

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.report.formatting import percent, ratio, size
-from cosilo.runs.durable_files import read_json, read_lines
+from cosilo.runs.durable_files import read_json
 from cosilo.runs.run import RunDirectory
+from cosilo.runs.silo_runs import read_silo_run
 from cosilo.text import listing
 
 
@@ -38,11 +39,9 @@ def origin_of(record: Path, silo: str, run: RunDirectory | None = None) -> Origi
         for stage, one in found.items()
         if stage in ("local", "federated") and "own" in one
     }
-    log = read_lines(record / "audit.jsonl")
-    left = sum(entry.get("bytes", 0) for entry in log if not entry.get("again"))
-    fields = {name: one["kind"] for entry in log for name, one in entry.get("fields", {}).items()}
-    kinds = sorted({kind for kind in fields.values() if kind != "task"})
-    facts["left the silo"] = f"{size(left)}: {listing(kinds) if kinds else 'nothing but its classes'}"
+    kept = read_silo_run(record)
+    what = listing(kept.kinds) if kept.kinds else "nothing but its classes"
+    facts["left the silo"] = f"{size(kept.bytes_left)}: {what}"
     if run is not None:
         facts |= _of_run(run, silo)
     return Origin(facts, scores)

@@ -327,6 +327,18 @@ def locked(folder: Path, patience: float = 5.0) -> Iterator[None]:
         yield
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether a process is at work on a run; looking changes nothing."""
+    path = folder / ".lock"
+    if not path.exists():
+        return False
+    with path.open("a+") as file:
+        free = _lock(file)
+        if free:
+            fcntl.flock(file, fcntl.LOCK_UN)
+        return not free
+
+
 def _lock(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,56 @@
+"""The page of a silo's own record: its scores, its models and all that left it. It stays at the silo."""
+
+from pathlib import Path
+from typing import Any
+
+from cosilo.report.run_page import environment
+from cosilo.runs.durable_files import write
+from cosilo.runs.kept_models import chosen, last_continued
+from cosilo.runs.silo_runs import SiloRun
+
+
+def write_silo_page(run: SiloRun) -> Path:
+    """Write `report.html` into the silo's record; one file that opens anywhere, offline."""
+    path = run.folder / "report.html"
+    page = environment().get_template("silo.html")
+    text = page.render(
+        run=run,
+        about=run.about,
+        scores=_scores(run.scores),
+        fields=_fields(run),
+        models=_models(run),
+        used=chosen(run.folder) or "what the run ended with",
+        log=(run.folder / "log.txt").read_text("utf-8") if (run.folder / "log.txt").exists() else "",
+    )
+    write(path, text.encode())
+    return path
+
+
+def _scores(scores: dict[str, Any]) -> list[tuple[str, str, float, int, dict[str, float]]]:
+    """Stage, measure, accuracy, instances, and every other metric that is one number."""
+    return [
+        (
+            stage,
+            measure,
+            one["accuracy"],
+            one["instances"],
+            {name: value for name, value in one.get("metrics", {}).items() if isinstance(value, int | float)},
+        )
+        for stage, measures in scores.items()
+        for measure, one in measures.items()
+    ]
+
+
+def _fields(run: SiloRun) -> list[tuple[int, str, str, str, str, int]]:
+    """One row for each field that left: ask, step, field, kind, what it means, bytes."""
+    return [
+        (entry["ask"], entry["step"], name, field["kind"], field.get("about", ""), field.get("bytes", 0))
+        for entry in run.left
+        for name, field in entry.get("fields", {}).items()
+    ]
+
+
+def _models(run: SiloRun) -> list[str]:
+    kept = ["local"] if (run.folder / "local").exists() else []
+    kept += ["federated"] if run.about["method"] != "local" else []
+    return [*kept, "continued"] if last_continued(run.folder) else kept
