@@ -17,9 +17,11 @@ from tools.elections import polled, relative
 CASES = {
     "digits": ("quick digits", False, range(100, 108)),
     "dbpedia": ("dbpedia", False, range(100, 104)),
-    "few_images": ("few images", False, range(8)),
+    "few_images": ("few images", False, range(4)),
+    # Its test images are of another collection than what silos train on, which their own data cannot tell.
+    "shifted_images": ("shifted images", False, range(8)),
     "nonsense_digits": ("quick digits", True, range(100, 108)),
-    "nonsense_few_images": ("few images", True, range(4)),
+    "nonsense_images": ("shifted images", True, range(4)),
     "nonsense_dbpedia": ("dbpedia", True, range(100, 103)),
 }
 METHOD = CoFED(control=False)

@@ -58,6 +58,12 @@ RECIPES = {
         None,
     ),
     "few images": (
+        "fashion_mnist",
+        'use = "superclasses", silos = 8, classes = [6, 9], per_class = 5',
+        MIXED % "",
+        1000,
+    ),
+    "shifted images": (
         "kannada_mnist",
         'use = "superclasses", silos = 8, classes = [6, 9], per_class = 5',
         MIXED % "",
