@@ -111,13 +111,13 @@ def commands_in(text: str) -> list[str]:
 
 
 def answer(command: str, folder: Path) -> str:
-    """What a command prints, errors among it, in a terminal 100 characters wide."""
+    """What a command prints, errors among it, in a terminal 90 characters wide."""
     words = shlex.split(command)
     printed = io.StringIO()
     if words[0] == "cosilo":  # in this process, which has imported everything
         with (
             mock.patch.object(sys, "argv", words),
-            mock.patch.dict(os.environ, COLUMNS="100"),
+            mock.patch.dict(os.environ, COLUMNS="90"),
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(printed),
             contextlib.suppress(SystemExit),
