@@ -124,7 +124,17 @@ def answer(command: str, folder: Path) -> str:
         ):
             main()
     else:
-        printed.write(subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True).stdout)
+        path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env=os.environ | path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        printed.write(done.stdout)
     lines = printed.getvalue().replace(str(folder), ".").splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
 

@@ -39,7 +39,7 @@ def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     done = subprocess.run(
-        [*command, "-d", folder / "trees", DOCS, folder / "html"], capture_output=True, text=True, timeout=280
+        [*command, "-d", folder / "trees", DOCS, folder / "html"], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "html"
