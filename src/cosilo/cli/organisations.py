@@ -155,6 +155,7 @@ def up(
     from cosilo.engines.flare.names import ADMIN, COORDINATOR, SERVER
     from cosilo.engines.flare.party_files import read_federation, read_silo
     from cosilo.engines.flare.session import until_reachable
+    from cosilo.engines.flare.watchdog import watch
 
     flare.need_flare()
     settings = read_federation(file)
@@ -173,6 +174,10 @@ def up(
     (folder / "logs").mkdir(exist_ok=True)
     with ExitStack() as stack:
         server = kits / COORDINATOR / SERVER
+        watchdog = watch([server, *(kits / name for name in files)])
+        stack.callback(watchdog.wait)
+        if watchdog.stdin is not None:
+            stack.callback(watchdog.stdin.close)
         stack.callback(processes.stop, server)
         log = stack.enter_context((folder / "logs" / "coordinator.txt").open("a"))
         processes.start_server(server, folder / "runs", log)

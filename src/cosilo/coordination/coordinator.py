@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from cosilo.data.labels import in_order
 from cosilo.errors import BadMessage, ConfigError, CosiloError, RunError
 from cosilo.protocol.carrier import Answer, Body, Carrier, Failure, FailureKind
 from cosilo.protocol.events import Event, Happening, Observer
@@ -28,13 +29,17 @@ from cosilo.protocol.scores import metrics_in, overall_score, scores_in
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Step
 from cosilo.protocol.task import Task, vocabulary
+from cosilo.runs.durable_files import digest
 from cosilo.runs.journal import Arrival, Entry, Journal, Mark, Replies
 from cosilo.simulated_time.time_limit import TimeLimit
 from cosilo.text import plain
+from cosilo.version import __version__
 
 #: Raises BadMessage if a silo's reply is not what a method wants.
 Check: TypeAlias = Callable[[str, Fields], None]
 F = TypeVar("F", bound=Findings)
+#: What stands before the number of a class that a silo does not have.
+_OTHERS = "class of others "
 #: Characters of a silo's failure that are kept.
 _LINE = 1000
 #: What a run finds out besides its method's findings, by key of its result.
@@ -160,7 +165,7 @@ class Silos:
     def meet(self, pool: str | None = None, pool_size: int = 0, pool_classes: Iterable[str] = ()) -> None:
         """Ask all silos who they are, and check that they fit the method; nothing is computed yet."""
         self.pool_size, self.pool_classes = pool_size, list(pool_classes)
-        problems = self._introduce(self.ask(HELLO, quorum=1.0), pool)
+        problems = self._introduce(self.ask(HELLO, {"version": __version__}, quorum=1.0), pool)
         if not problems:
             self._meet_targets()
             try:
@@ -183,16 +188,18 @@ class Silos:
         """Meet one silo after the last ask of a run; `others` is how they introduced themselves."""
         self.pool_size, self._number, self._met = pool_size, after, after
         self._introduce(others, pool)
-        problems = self._introduce(self.ask(HELLO, to=[name], quorum=1.0), pool)
+        problems = self._introduce(self.ask(HELLO, {"version": __version__}, to=[name], quorum=1.0), pool)
         if problems:
             raise SilosDoNotFit("\n".join(problems))
         self._procedure.check(self.tasks)
 
     def _introduce(self, replies: Mapping[str, Fields], pool: str | None) -> list[str]:
-        """Remember how silos introduce themselves; a line for each that has another pool."""
+        """Remember how silos introduce themselves; a line for each with another pool or version."""
         problems = []
         for name, reply in replies.items():
             theirs, classes = reply.text("pool"), reply.names("classes")
+            if "version" in reply and reply.text("version") != __version__:
+                problems.append(other_version(name, reply.text("version"), __version__))
             if self._procedure.needs_pool and theirs != pool:
                 problems.append(other_pool(name, theirs, pool))
             self.tasks[name] = Task(tuple(classes))
@@ -219,6 +226,15 @@ class Silos:
     def vocabulary(self) -> Task:
         """The union of all tasks."""
         return vocabulary(self.tasks.values())
+
+    def vocabulary_for(self, name: str, *public: str) -> list[str]:
+        """The vocabulary as one silo may know it: its own classes and public ones by name, others by number.
+
+        An order is all that networks need of others' classes.
+        """
+        known = {*self.tasks[name].classes, *public}
+        classes = in_order([*self.vocabulary.classes, *public])
+        return [one if one in known else f"{_OTHERS}{place}" for place, one in enumerate(classes)]
 
     # ------------------------------------------------------------------ asking
 
@@ -308,7 +324,9 @@ class Silos:
         for name in entry.silos:
             # A reply that arrived before a crash, in an ask that was not completed.
             if entry.has(name):
-                entry.arrivals[name] = Arrival(0.0, describe(entry.read(name), step.fields))
+                entry.arrivals[name] = Arrival(
+                    0.0, describe(entry.read(name), step.fields), entry.digest(name)
+                )
                 entry.received[name] = entry.size(name)
                 body(name)  # for its size
             else:
@@ -334,7 +352,8 @@ class Silos:
                 text = f"silo {answer.silo!r}: its reply was rejected: {what}"
                 failure = Failure(FailureKind.REJECTED, text)
             else:
-                entry.keep(answer.silo, answer.content, Arrival(round(answer.seconds, 6), fields))
+                seconds, whole = round(answer.seconds, 6), digest(answer.content)
+                entry.keep(answer.silo, answer.content, Arrival(seconds, fields, whole))
         facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
         if failure:
             entry.failures[answer.silo] = failure
@@ -500,6 +519,14 @@ class Silos:
 
 def _as_finding(score: Score) -> dict[str, float]:
     return {"accuracy": score.accuracy, "instances": score.instances}
+
+
+def other_version(silo: str, theirs: str, coordinators: str) -> str:
+    """The error line for a silo with another version of cosilo than its coordinator."""
+    return (
+        f"silo {silo!r}: has cosilo {theirs}, the coordinator {coordinators}; "
+        "install the same version everywhere, then start a new run"
+    )
 
 
 def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:

@@ -20,6 +20,7 @@ from cosilo.runs.journal import Journal
 from cosilo.runs.silo_record import SiloRecord
 from cosilo.silo.silo import Silo
 from cosilo.text import guess
+from cosilo.version import __version__
 
 
 class Institution(Participant):
@@ -193,7 +194,8 @@ class Institution(Participant):
         offers = self.shares - METRIC_KINDS.keys()
         if not self.members.offering("metrics"):
             offers -= {"metrics"}
-        return {"classes": list(self.members.vocabulary.classes), "pool": "", "offers": sorted(offers)}
+        classes = list(self.members.vocabulary.classes)
+        return {"classes": classes, "pool": "", "offers": sorted(offers), "version": __version__}
 
     def _evaluate(self, stage: Stage) -> Message:
         """The accuracy on the test data of all members that share theirs."""

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from cosilo.coordination.coordinator import Silos
+from cosilo.coordination.coordinator import Silos, other_version
 from cosilo.coordination.institution import Institution
-from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
+from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError, Refused
 from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.methods.effort import Effort
 from cosilo.protocol.forms import Names, Text
@@ -22,6 +22,7 @@ from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Declaration, Step, firs
 from cosilo.protocol.task import Task
 from cosilo.silo.silo import Silo
 from cosilo.silo.target_labels import aims
+from cosilo.version import __version__
 
 
 class Method(BaseModel):
@@ -104,6 +105,10 @@ class Method(BaseModel):
     def parameters(self) -> dict[str, object]:
         """Its parameters, by name."""
         return self.model_dump(mode="json")
+
+    def told_silos(self, parameters: Mapping[str, object]) -> dict[str, object]:
+        """Of the parameters that are set, what silos have to know; the others are the coordinator's alone."""
+        return dict(parameters)
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """What it does, as far as compared methods should be equal in it; nothing is known here.
@@ -216,9 +221,15 @@ class Method(BaseModel):
         classes=Shared("task", "names of the silo's classes", form=Names(least=2)),
         pool=Shared("task", "fingerprint of its pool", form=Text()),
         offers=Shared("task", "what it is willing to share", form=Names()),
+        version=Shared("task", "its version of cosilo", form=Text(), optional=True),
     )
-    def hello(self, silo: Silo) -> Message:
-        """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
+    def hello(self, silo: Silo, version: str = __version__) -> Message:
+        """Say who is here: the task, the pool's fingerprint, what the silo can and will share.
+
+        The coordinator says its version: another one may mean other things by the same words.
+        """
+        if version != __version__:
+            raise Refused(other_version(silo.name, __version__, version))
         self.prepare(silo)
         offers = silo.shares if silo.has_test else silo.shares - {"metrics", *METRIC_KINDS}
         if silo.has_target:
@@ -228,6 +239,7 @@ class Method(BaseModel):
             "classes": list(silo.task.classes),
             "pool": silo.pool_fingerprint or "",
             "offers": sorted(offers),
+            "version": __version__,
         }
 
     @step(

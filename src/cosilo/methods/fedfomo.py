@@ -103,7 +103,7 @@ class FedFomo(Method):
         if state is None:
             alone = silos.ask("alone")  # the denominator of every comparison
             silos.evaluate(LOCAL, to=alone)
-            begun = silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+            begun = silos.ask("begin", each=lambda name: {"vocabulary": silos.vocabulary_for(name)})
             silos.ask("start", {"weights": starting_weights(silos, begun)})
             state = State({"round": 0, "affinity": np.zeros((len(names), len(names)))})
             silos.mark(**state)

@@ -122,7 +122,9 @@ class FedMD(Method):
         if state is None:
             alone = silos.ask("alone")  # the denominator of every comparison
             silos.evaluate(LOCAL, to=alone)
-            ready = silos.ask("pretrain", {"classes": self._outputs(silos)})  # transfer learning
+            ready = silos.ask(  # transfer learning
+                "pretrain", each=lambda name: {"classes": silos.vocabulary_for(name, *silos.pool_classes)}
+            )
             silos.evaluate(Stage.after_round(0), to=ready)
             # Nobody can join later: whoever has not pretrained has no outputs to compare.
             state = State({"round": 0, "silos": list(ready)})

@@ -100,9 +100,9 @@ class FML(Rounds):
         """The same in every round."""
         return self.epochs
 
-    def opening(self, silos: Silos) -> Message:
-        """A silo whose body alone is shared need not know which classes others have."""
-        return super().opening(silos) if self.share == "whole" else {}
+    def opening(self, silos: Silos, name: str) -> Message:
+        """A silo whose body alone is shared need not know how many classes others have."""
+        return super().opening(silos, name) if self.share == "whole" else {}
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The plain mean of the memes: how much data a silo has is not said."""

@@ -142,12 +142,12 @@ class Rounds(Method):
         if self.local:
             alone = silos.ask("alone")  # the denominator of every comparison
             silos.evaluate(LOCAL, to=alone)
-        begun = silos.ask("begin", self.opening(silos))
+        begun = silos.ask("begin", each=lambda name: self.opening(silos, name))
         return {"round": 0, "weights": starting_weights(silos, begun)}
 
-    def opening(self, silos: Silos) -> Message:
-        """What silos have to know to build the network: the classes of all."""
-        return {"vocabulary": list(silos.vocabulary.classes)}
+    def opening(self, silos: Silos, name: str) -> Message:
+        """What a silo has to know to build the network: how many classes there are, and which are its own."""
+        return {"vocabulary": silos.vocabulary_for(name)}
 
     def train_all(self, silos: Silos, state: State) -> Replies:
         """Let the silos of this round train; all get the same message."""

@@ -70,8 +70,9 @@ class Allow(BaseModel):
             for number in _numbers(value):
                 least, most = self._range(name, cautious)
                 if not least <= number <= most:
+                    allowed = f"at most {most:g}" if least == float("-inf") else f"{least:g} to {most:g}"
                     raise Refused(
-                        f"{where}: does not allow {name} = {number:g}; it allows {least:g} to {most:g}: "
+                        f"{where}: does not allow {name} = {number:g}; it allows {allowed}: "
                         f"its own file says more in [allow] parameters = {{ {name} = … }}"
                     )
 

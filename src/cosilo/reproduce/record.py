@@ -58,7 +58,7 @@ class ReproductionRecord:
 
 def write_record(record: ReproductionRecord, path: Path) -> None:
     """Keep a record."""
-    write_json(path, asdict(record))
+    write_json(path, asdict(record), checked=False)
 
 
 def read_record(path: Path) -> ReproductionRecord:

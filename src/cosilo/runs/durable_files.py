@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,6 +13,8 @@ from cosilo.errors import RunError
 
 #: From this size in bytes on, overwriting an old file is worth it.
 WORTH_KEEPING = 2**16
+#: The key under which files and lines of logs carry their own checksum.
+_CHECKSUM = "checksum"
 
 
 @contextmanager
@@ -58,19 +61,48 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON for people and programs, whole or not at all."""
+def write_json(path: Path, value: Any, *, checked: bool = True) -> None:
+    """Write JSON for people and programs, whole or not at all; what has keys gets one with a checksum."""
+    if checked and isinstance(value, dict):
+        value = {**value, _CHECKSUM: _checksum(value)}
     write(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def read_json(path: Path) -> Any:
-    """Read what `write_json` wrote; the error for any other file is one line that names it."""
+    """Read what `write_json` wrote; the error for any other file is one line that names it.
+
+    A file without a checksum, of an earlier version or of somebody else, is taken as it is.
+    """
     try:
-        return json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise RunError(f"{path}: is missing; the run directory is incomplete") from None
-    except (ValueError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise RunError(f"{path}: is damaged (not JSON); restore it or start a new run") from None
+    if not _as_written(found):
+        raise RunError(f"{path}: is damaged (its checksum differs); restore it or start a new run")
+    return found
+
+
+def _checksum(value: dict[str, Any]) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _as_written(value: Any) -> bool:
+    """Whether a value is what its checksum, which is taken off it, says; if it has none, it is."""
+    if not isinstance(value, dict) or _CHECKSUM not in value:
+        return True
+    told = value.pop(_CHECKSUM)
+    return bool(told == _checksum(value))
+
+
+def digest(*parts: bytes) -> str:
+    """The SHA-256 of some bytes."""
+    found = sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()
 
 
 def append_line(path: Path, value: Any) -> None:
@@ -82,7 +114,8 @@ def append_line(path: Path, value: Any) -> None:
 def add_line(file: IO[str], value: Any) -> None:
     """Add one JSON line to an open log; it has left this process when the call returns."""
     with explain_write_errors(Path(file.name)):
-        file.write(json.dumps(value, ensure_ascii=False) + "\n")
+        whole = {**value, _CHECKSUM: _checksum(value)}
+        file.write(json.dumps(whole, ensure_ascii=False) + "\n")
         file.flush()
 
 
@@ -94,9 +127,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             entry = None
-        if not isinstance(entry, dict):
+        if not isinstance(entry, dict) or not _as_written(entry):
             raise RunError(f"{path}: line {number} is damaged; move the file away and resume the run")
         found.append(entry)
     return found

@@ -13,6 +13,7 @@ from cosilo.protocol.message import Fields, Message, decode, encode
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     append_line,
+    digest,
     drop_partial_line,
     explain_write_errors,
     read_json,
@@ -29,6 +30,8 @@ class Arrival:
     #: Of the silo's processor.
     seconds: float
     fields: dict[str, dict[str, Any]]
+    #: The reply's SHA-256; empty in runs of earlier versions.
+    digest: str = ""
 
 
 @dataclass
@@ -63,6 +66,10 @@ class Entry:
         """Whether a reply of that silo is on disk."""
         return self._path(silo).exists()
 
+    def digest(self, silo: str) -> str:
+        """The SHA-256 of a reply on disk."""
+        return digest(self._path(silo).read_bytes())
+
     def size(self, silo: str) -> int:
         """The bytes of a reply on disk."""
         return self._path(silo).stat().st_size
@@ -70,8 +77,12 @@ class Entry:
     def read(self, silo: str) -> Fields:
         """A reply from disk."""
         path = self._path(silo)
+        arrival = self.arrivals.get(silo)
         try:
-            return Fields(decode(path.read_bytes()))
+            content = path.read_bytes()
+            if arrival is not None and arrival.digest and digest(content) != arrival.digest:
+                raise BadMessage("its checksum differs")
+            return Fields(decode(content))
         except (BadMessage, FileNotFoundError) as error:
             raise RunError(
                 f"{path}: is damaged ({error}); if its folder is the last in the journal, "
@@ -181,7 +192,8 @@ class Journal:
             "rng": mark.rng,
             "over": mark.over,
         }
-        write(self._mark_path, encode({**mark.state, "meta": json.dumps(meta)}))
+        content = encode({**mark.state, "meta": json.dumps(meta)})
+        write(self._mark_path, f"{digest(content)}\n".encode(), content)
         self.last_mark = mark
         self._drop_marked()
 
@@ -193,7 +205,10 @@ class Journal:
         if not self._mark_path.exists():
             return None
         try:
-            state = decode(self._mark_path.read_bytes(), own=True)
+            told, _, content = self._mark_path.read_bytes().partition(b"\n")
+            if told.decode() != digest(content):
+                raise BadMessage("its checksum differs")
+            state = decode(content, own=True)
             meta = json.loads(str(state.pop("meta")))
             return Mark(
                 meta["number"], meta["met"], state, meta["findings"], meta["rng"], meta.get("over", False)

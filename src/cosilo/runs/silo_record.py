@@ -18,6 +18,7 @@ from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.runs.audit import AuditLog
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
+    digest,
     explain_write_errors,
     new_folder,
     read_json,
@@ -109,6 +110,8 @@ class SiloRecord:
         try:
             head, _, reply = path.read_bytes().partition(b"\n")
             about = json.loads(head)
+            if about.pop("reply", None) not in (None, digest(reply)):
+                raise BadMessage("its checksum differs")
             decode(reply)
         except (ValueError, BadMessage, FileNotFoundError) as error:
             raise RunError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
@@ -124,7 +127,7 @@ class SiloRecord:
             if silo.trained_alone:
                 keep_local(self.folder, self._states / f"{number:05d}" / "model")
                 silo.trained_alone = False
-        head = json.dumps(_identity(step, body)).encode()
+        head = json.dumps({**_identity(step, body), "reply": digest(reply)}).encode()
         write(self.reply_path(number), head + b"\n", reply, over=self._replies / "old")
         before, self._last = (self._last, self._changed), number
         if silo.changed:
@@ -158,7 +161,8 @@ class SiloRecord:
                 (folder / name).mkdir()
                 other.save(folder / name)
         (folder / "notes.safetensors").write_bytes(encode(silo.notes))
-        write_json(folder / "state.json", {"trained": silo.trained, "scores": _scores(silo)})
+        files = {path: digest((folder / path).read_bytes()) for path in _files(folder)}
+        write_json(folder / "state.json", {"trained": silo.trained, "scores": _scores(silo), "files": files})
 
     def restore(self, silo: Participant, model: bool = True) -> None:
         """Bring the silo to the state after its last completed step; `model`: with what it has learnt."""
@@ -167,6 +171,7 @@ class SiloRecord:
         if folder is None:
             return
         state = read_json(folder / "state.json")
+        _check_files(folder, state, model)
         try:
             notes = decode((folder / "notes.safetensors").read_bytes(), own=True)
             silo.recall(state["trained"], notes, _read_scores(state["scores"]))
@@ -221,6 +226,23 @@ def _change(key: str, before: object, now: object) -> str:
 def _numbers(folder: Path) -> list[int]:
     """The numbers of the asks in a folder; what a crash left unfinished is not among them."""
     return [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
+
+
+def _files(folder: Path) -> list[str]:
+    """All files of a state but `state.json`."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "state.json")
+    return sorted(str(path.relative_to(folder)) for path in found)
+
+
+def _check_files(folder: Path, state: Any, model: bool) -> None:
+    """Raise if a file of a state is not as it was written; those of models only if they are needed."""
+    told = state.get("files") if isinstance(state, dict) else None
+    for name, whole in (told or {}).items():
+        path = folder / name
+        if (model or name == "notes.safetensors") and not (
+            path.exists() and digest(path.read_bytes()) == whole
+        ):
+            raise RunError(f"{path}: is damaged (its checksum differs); restore it or start a new run")
 
 
 def _identity(step: str, body: bytes) -> dict[str, str]:

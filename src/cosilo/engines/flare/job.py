@@ -6,6 +6,7 @@ from nvflare.collab.runtime.controller import CollabController
 from nvflare.collab.runtime.executor import CollabExecutor
 from nvflare.job_config.api import FedJob
 
+from cosilo.config.resolve import known_method
 from cosilo.engines.flare.party_files import FederationSettings
 from cosilo.engines.flare.server import Coordination
 from cosilo.engines.flare.site import Site
@@ -19,8 +20,9 @@ def export_job(settings: FederationSettings, run: str, folder: Path) -> Path:
     job.set_app_packages(["cosilo"])
     server = job.to_server(Coordination(run, {**values, "method": method}), id="coordination")
     job.to_server(CollabController(server_obj_id=server), id="controller")
+    told = known_method(settings.method, "federation").told_silos(settings.method.parameters())
     for name in settings.members:  # one by one: else every silo would get the coordinator's part too
-        site = job.to(Site(run, settings.seed, method), name, id="site")
+        site = job.to(Site(run, settings.seed, {"use": settings.method.use, **told}), name, id="site")
         job.to(CollabExecutor(client_obj_id=site), name, id="executor", tasks=["*"])
     job.export_job(str(folder))
     return folder / run

@@ -266,6 +266,10 @@ class CoFED(Method):
             return dict(self.weights)
         return dict.fromkeys(silos.names, 1.0)
 
+    def told_silos(self, parameters: Mapping[str, object]) -> dict[str, object]:
+        """What each silo's vote weighs, and so who else is there, is for the coordinator."""
+        return {**parameters, **({"weights": "equal"} if isinstance(self.weights, dict) else {})}
+
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Update training is of all data again, and what was elected; no model leaves a silo."""
         local, update = epochs_of(participants), epochs_of(participants, "update")

@@ -218,7 +218,7 @@ class DoFedSPP(Method):
         names, spent = silos.names, 0.0
         alone = silos.ask("alone")  # the denominator of every comparison
         silos.evaluate(LOCAL, to=alone)
-        begun = silos.ask("begin", {"vocabulary": list(silos.vocabulary.classes)})
+        begun = silos.ask("begin", each=lambda name: {"vocabulary": silos.vocabulary_for(name)})
         reference = starting_weights(silos, begun)
         if self.budget is not None:
             spent = self.budget.cold_start(_bytes(reference), len(names), silos.rng)

@@ -1,0 +1,174 @@
+"""A coordinator asks for more than a method needs; a silo that limits it says no, and why."""
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from cosilo import CoFED, FedAvg, Silo
+from cosilo.coordination.boundary import Ask
+from cosilo.coordination.limits import in_words
+from cosilo.engines.local.in_process import open_boundary
+from cosilo.protocol.allow import Allow
+from cosilo.protocol.carrier import Failure
+from cosilo.protocol.message import decode, encode
+from cosilo.runs.durable_files import read_lines
+
+RNG = np.random.default_rng(0)
+X = np.concatenate([RNG.normal(0, 1, (40, 3)), RNG.normal(3, 1, (40, 3))])
+Y = np.repeat(["a", "b"], 40)
+POOL = np.concatenate([RNG.normal(0, 1, (50, 3)), RNG.normal(3, 1, (50, 3))])
+GOOD = {"index": np.arange(100), "label": np.repeat([0, 1], 50), "stands": np.ones(100, np.uint8)}
+
+
+class Asked:
+    """A silo, and a coordinator that asks whatever a test wants."""
+
+    def __init__(self, folder, method, allow=None, **options):
+        silo = Silo("clinic", X, Y, GaussianNB(), pool=POOL, **options)
+        silo.allow = Allow() if allow is None else allow
+        self.folder, self.number = folder, 0
+        self.border = open_boundary(silo, method, 0, folder)
+
+    def ask(self, step, **message) -> str | dict:
+        """The reply, or why there is none."""
+        self.number += 1
+        content = self.border.answer(Ask(self.number, step, encode(message))).content
+        return content.text if isinstance(content, Failure) else decode(content)
+
+
+def test_what_the_method_asks_for_is_answered(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    assert clinic.ask("hello")["classes"] == ["a", "b"]
+    assert clinic.ask("train") == {}
+    assert len(clinic.ask("label")["votes"]) == 100
+    assert clinic.ask("update", **GOOD, stage="federated") == {}
+    assert clinic.ask("evaluate", stage="federated")["instances"] == 20
+
+
+def test_no_step_is_done_more_often_than_the_method_could_ask(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    clinic.ask("hello"), clinic.ask("train")
+    answers = [clinic.ask("label") for _ in range(200)]
+    assert [isinstance(answer, dict) for answer in answers] == [True] + [False] * 199
+    assert answers[1] == (
+        "silo 'clinic': was asked for step 'label' 2 times; cofed with these parameters asks 1 times at most"
+    )
+
+
+def test_after_an_update_there_is_no_vote_unless_the_silo_allowed_rounds(tmp_path):
+    def leak(clinic):
+        clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
+        clinic.ask("update", **GOOD, stage="round 1")
+        return clinic.ask("label")
+
+    assert "asks 1 times at most" in leak(Asked(tmp_path / "one", CoFED()))
+    two = Asked(tmp_path / "two", CoFED(rounds=2))
+    assert two.ask("hello") == (
+        "silo 'clinic': does not allow rounds = 2; it allows at most 1: its own file says more in [allow] "
+        "parameters = { rounds = … }"
+    )
+    allowed = Asked(tmp_path / "three", CoFED(rounds=2), Allow(parameters={"rounds": 2}))
+    assert "votes" in leak(allowed)
+
+
+@pytest.mark.parametrize(
+    ("steps", "refused"),
+    [
+        (["label"], "step 'label' came before 'hello'"),
+        (["hello", "label"], "step 'label' came before 'train'"),
+        (["hello", "train", "credibility"], "cofed has no step 'credibility'"),
+        (["hello", "train", "update"], "step 'update' came before 'label'"),
+        (["hello", "hello"], "was asked for step 'hello' 2 times"),
+        (["hello", "\x1b[2J"], r"cofed has no step '\x1b[2J'"),
+    ],
+)
+def test_steps_come_in_an_order_that_the_method_could_have(tmp_path, steps, refused):
+    clinic = Asked(tmp_path, CoFED())
+    *_, last = [clinic.ask(step) for step in steps]
+    assert refused in last
+
+
+@pytest.mark.parametrize(
+    ("allow", "method", "refused"),
+    [
+        ({"methods": ["fedavg"]}, CoFED(), "does not allow cofed; it allows fedavg"),
+        ({}, FedAvg(epochs=10**9), "does not allow epochs = 1e+09; it allows at most 1000"),
+        ({}, FedAvg(rounds=10**6), "does not allow rounds = 1e+06"),
+        (
+            {"parameters": {"alpha": [0.2, 0.9]}},
+            CoFED(alpha=0.1),
+            "does not allow alpha = 0.1; it allows 0.2",
+        ),
+    ],
+)
+def test_a_method_beyond_what_is_allowed_is_refused_before_anything_is_computed(
+    tmp_path, allow, method, refused
+):
+    clinic = Asked(tmp_path, method, Allow(**allow), shares=["labels", "weights", "size"])
+    assert refused in clinic.ask("hello")
+
+
+def test_asks_and_bytes_are_used_up(tmp_path):
+    clinic = Asked(tmp_path / "asks", CoFED(), Allow(asks=3))
+    assert [isinstance(clinic.ask(step), dict) for step in ("hello", "train", "label")] == [True] * 3
+    assert "its [allow] asks = 3 are used up" in clinic.ask("evaluate", stage="local")
+    clinic = Asked(tmp_path / "bytes", CoFED(), Allow(bytes=100))
+    clinic.ask("hello")
+    assert "its [allow] bytes = 100 are used up" in clinic.ask("train")
+
+
+def test_runs_of_a_day_are_used_up(tmp_path):
+    once = Allow(runs_per_day=1)
+    assert isinstance(Asked(tmp_path / "one", CoFED(), once).ask("hello"), dict)
+    assert "runs_per_day = 1 are used up" in Asked(tmp_path / "two", CoFED(), once).ask("hello")
+
+
+@pytest.mark.parametrize(
+    ("message", "wrong"),
+    [
+        ({"index": "all"}, "its 'index': got str; wants an array"),
+        ({"stage": 3}, "its 'stage': got 3; wants a text"),
+        ({"extra": 1}, "got 'extra'; the step takes index, label, stands, stage"),
+        ({"stands": np.array([np.nan] * 100)}, "its 'stands': holds NaN"),
+        ({"index": np.zeros(100, np.int64), "label": np.zeros(100, np.int64)}, "got a pseudo-label twice"),
+        ({"index": np.arange(100) + 1}, "for instances that its pool does not have"),
+        ({"label": np.repeat([1, 0], 50)}, "labels it was sent do not go with its own votes"),
+    ],
+)
+def test_what_comes_with_a_step_has_its_type_and_makes_sense(tmp_path, message, wrong):
+    clinic = Asked(tmp_path, CoFED())
+    clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
+    assert wrong in clinic.ask("update", **{**GOOD, "stage": "federated", **message})
+
+
+def test_scores_hardly_tell_how_much_data_there_is(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    clinic.ask("hello"), clinic.ask("train")
+    said = clinic.ask("evaluate", stage="local")
+    assert said["instances"] == 20  # of 20
+    assert said["accuracy"] == round(said["accuracy"], 2)
+
+
+def test_what_came_and_what_was_refused_is_in_the_audit_log(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    clinic.ask("hello"), clinic.ask("label")
+    lines = read_lines(tmp_path / "audit.jsonl")
+    assert [(line["way"], line["ask"], line["step"]) for line in lines] == [
+        ("in", 1, "hello"),
+        ("out", 1, "hello"),
+        ("in", 2, "label"),
+        ("out", 2, "label"),
+    ]
+    assert "came before" in lines[-1]["failure"]
+    assert all(line["at"] > 1e9 for line in lines)
+    assert len(lines[0]["digest"]) == 64
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_administrator_reads_what_a_run_would_send_to_whom_and_how_often():
+    words = "\n".join(in_words(CoFED(), Allow(), "10.0.0.1:8002"))
+    assert "The coordinator (10.0.0.1:8002) asks for a run of cofed (alpha = 0.3" in words
+    assert "once, step 'label': votes (labels): its vote on each pool instance" in words
+    assert "at most 4 times, step 'evaluate': accuracy (metrics)" in words
+    assert "credibility" not in words
+    assert "update (once)" in words

@@ -1,0 +1,68 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cosilo.runs.audit import AuditLog, broken_at, outgoing
+from cosilo.runs.durable_files import read_lines
+
+
+@pytest.fixture
+def log(tmp_path):
+    audit = AuditLog(tmp_path / "audit.jsonl")
+    for number in range(1, 4):
+        audit.came(number, "label", b"ask", "0" * 64)
+        audit.left(number, "label", {"votes": {"kind": "labels"}}, b"reply", 0.5)
+    audit.came(4, "label", b"ask", "0" * 64)
+    audit.failed(4, "label", "silo 'a': no")
+    return tmp_path / "audit.jsonl"
+
+
+def test_it_knows_what_was_done_after_it_is_opened_again(log):
+    again = AuditLog(log)
+    assert again.steps == ["label"] * 3
+    assert again.answered == {1, 2, 3}
+    assert (again.spent.asks, again.spent.seconds, again.spent.bytes) == (4, 1.5, 15)
+    assert len(outgoing(log)) == 4
+    assert outgoing(log)[-1]["failure"] == "silo 'a': no"
+    again.left(3, "label", {}, b"reply", 0.0)
+    assert outgoing(log)[-1]["again"] is True
+    assert broken_at(read_lines(log)) is None
+    assert again.spent.bytes == 15
+
+
+@given(st.data())
+def test_a_line_that_is_changed_moved_or_taken_out_is_noticed(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("log") / "audit.jsonl"
+    audit = AuditLog(path)
+    for number in range(1, 5):
+        audit.came(number, "label", b"ask", "0" * 64)
+    lines = read_lines(path)
+    place = data.draw(st.integers(0, len(lines) - 2))
+    how = data.draw(st.sampled_from(["change", "swap", "drop"]))
+    if how == "change":
+        lines[place]["step"] = "train"
+    elif how == "swap":
+        lines[place], lines[place + 1] = lines[place + 1], lines[place]
+    else:
+        del lines[place]
+    assert broken_at(lines) == place + 1
+
+
+def test_commands_show_and_verify_it(cosilo, federation, tmp_path):
+    federation().run(tmp_path / "run")
+    code, out, _ = cosilo("audit", tmp_path / "run", "tree")
+    assert code == 0
+    assert "votes: labels, int8[300]" in out
+    assert "the log is whole: 12 lines" in out
+    path = tmp_path / "run/silos/tree/audit.jsonl"
+    sent = sum(entry.get("bytes", 0) for entry in outgoing(path))
+    assert f"left: {sent} bytes in 6 messages" in out
+    lines = path.read_text().splitlines()
+    lines[3] = json.dumps({**json.loads(lines[3]), "bytes": 1})
+    path.write_text("\n".join(lines) + "\n")
+    code, _, err = cosilo("audit", tmp_path / "run", "tree")
+    assert (code, "line 4 is not as it was written" in err) == (2, True)
+    code, _, err = cosilo("audit", tmp_path / "run", "tre")
+    assert "got no silo 'tre' (did you mean 'tree'?)" in err
