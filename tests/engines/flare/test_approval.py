@@ -1,0 +1,108 @@
+"""A run waits for the administrator of a silo."""
+
+import os
+import sys
+import threading
+import time
+
+import pytest
+
+from cosilo.engines.flare import approval
+from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
+from cosilo.errors import Refused, RunError
+
+WORDS = ["It would send:", "  once, step 'label': votes"]
+
+
+@pytest.fixture
+def kit(tmp_path):
+    (tmp_path / "local").mkdir()
+    write_kit_settings(tmp_path, KitSettings(runs=str(tmp_path / "runs")))
+    (tmp_path / "runs" / "first").mkdir(parents=True)
+    return tmp_path
+
+
+def waiting(folder) -> tuple[threading.Thread, list]:
+    """Somebody who waits for an answer, and what came of it."""
+    outcome = []
+
+    def wait() -> None:
+        try:
+            approval.wait_for(folder, WORDS)
+            outcome.append("runs")
+        except Refused as error:
+            outcome.append(str(error))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    while not (folder / "request.json").exists():
+        time.sleep(0.01)
+    return thread, outcome
+
+
+@pytest.mark.parametrize(
+    ("option", "outcome"),
+    [("--yes", "runs"), ("--refuse", "the silo's administrator refused the run")],
+)
+def test_it_runs_when_somebody_has_read_it_and_said_yes(cosilo, kit, option, outcome):
+    folder = kit / "runs" / "first"
+    thread, found = waiting(folder)
+    assert cosilo("approve", kit)[1] == "waits: first\n"
+    code, out, _ = cosilo("approve", kit, "first", option)
+    assert code == 0
+    assert out.startswith("\n".join(WORDS))
+    thread.join(30)
+    assert found == [outcome]
+    assert cosilo("approve", kit)[1] == "no run waits for approval\n"
+
+
+def test_an_answer_is_for_what_was_read(kit):
+    folder = kit / "runs" / "first"
+    thread, found = waiting(folder)
+    approval.answer(folder, approved=True)
+    thread.join(30)
+    approval.wait_for(folder, WORDS)  # the same run again: no new question
+    other = threading.Thread(target=approval.wait_for, args=(folder, ["It would send more"]), daemon=True)
+    other.start()
+    while approval.request(folder) == WORDS:
+        time.sleep(0.01)
+    assert approval.waiting(kit / "runs") == ["first"]
+    approval.answer(folder, approved=True)
+    other.join(30)
+    assert found == ["runs"]
+
+
+def test_where_nothing_waits_it_is_said(kit, cosilo):
+    with pytest.raises(RunError, match="nothing waits for approval"):
+        approval.request(kit / "runs" / "first")
+    assert (
+        "got no run 'frist' (did you mean 'first'?); wants one of first" in cosilo("approve", kit, "frist")[2]
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_watchdog_ends_when_whoever_started_it_is_killed(tmp_path):
+    """It lives as long as the other end of its pipe, and then ends the processes of the kits."""
+    from cosilo.engines.flare.watchdog import watch
+
+    child = os.fork()
+    if child == 0:
+        process = watch([tmp_path])
+        (tmp_path / "pid").write_text(str(process.pid))
+        time.sleep(60)
+        os._exit(0)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        time.sleep(0.05)
+    watchdog = int((tmp_path / "pid").read_text())
+    assert os.path.exists(f"/proc/{watchdog}")  # noqa: PTH110
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    end = time.monotonic() + 60
+    while os.path.exists(f"/proc/{watchdog}") and not _gone(watchdog):  # noqa: PTH110
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def _gone(process: int) -> bool:
+    with open(f"/proc/{process}/stat") as file:  # noqa: PTH123
+        return file.read().rpartition(")")[2].split()[0] == "Z"
