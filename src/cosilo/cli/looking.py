@@ -42,6 +42,24 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
     show(table)
 
 
+def watch(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run that goes on.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+) -> None:
+    """Serve the page of a run on this machine while the run goes on, and its report then; Ctrl-C ends it."""
+    import time
+    from contextlib import suppress
+
+    from cosilo.report.live_server import LiveServer
+    from cosilo.runs.run import RunDirectory
+
+    RunDirectory(folder)  # it has to be one
+    with LiveServer(folder, port) as server, suppress(KeyboardInterrupt):
+        say(f"watch: {server.address}")
+        while True:
+            time.sleep(1)
+
+
 def _silo_runs(parent: Path) -> None:
     """The runs that a silo keeps itself: of a kit, or of its folder of runs."""
     from cosilo.runs.silo_runs import silo_runs_in

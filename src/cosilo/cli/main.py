@@ -25,6 +25,7 @@ for command in (
     checking.check,
     running.resume,
     looking.report,
+    looking.watch,
     votes.votes,
     models.predict,
     models.use,

@@ -1,5 +1,7 @@
 """The commands that run a recipe here: demo, run, compare; and resume, which goes on with what they began."""
 
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -50,6 +52,9 @@ def run(
     engine: Annotated[
         Engine, typer.Option(help="Where: here, or on the simulator of NVIDIA FLARE.")
     ] = "local",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Serve the run's page on this machine meanwhile.")
+    ] = False,
 ) -> None:
     """Run a recipe; ends with a table and a report."""
     from cosilo.config import settings
@@ -57,7 +62,7 @@ def run(
 
     values = settings.read(file, set_ or [])
     refuse_party(values, file)
-    _run(values, Source(str(file), file.parent), folder, engine)
+    _run(values, Source(str(file), file.parent), folder, engine, watch=watch)
 
 
 def compare(
@@ -110,7 +115,14 @@ def resume(folder: RunFolder) -> None:
     _run(values, source, folder)
 
 
-def _run(values: dict[str, Any], source: "Source", folder: Path | None, engine: Engine = "local") -> None:
+def _run(
+    values: dict[str, Any],
+    source: "Source",
+    folder: Path | None,
+    engine: Engine = "local",
+    *,
+    watch: bool = False,
+) -> None:
     from cosilo.cli.results import show_run
     from cosilo.config import build, settings
     from cosilo.runs.run import RunDirectory, new_folder_name
@@ -120,7 +132,14 @@ def _run(values: dict[str, Any], source: "Source", folder: Path | None, engine: 
         parent = source.path(settings.validate(values, source.name).runs)
         folder = new_folder_name(parent, federation.method.name)
     try:
-        finished = federation.run(folder)
+        with ExitStack() as stack:
+            if watch:
+                from cosilo.report.live_server import LiveServer
+
+                server = stack.enter_context(LiveServer(folder))
+                tell(f"watch: {server.address}")
+                stack.callback(time.sleep, 2.0)  # an open page gets to the report
+            finished = federation.run(folder)
     except KeyboardInterrupt:
         tell(f"\nstopped; completed steps are kept: cosilo resume {folder}")
         raise typer.Exit(130) from None

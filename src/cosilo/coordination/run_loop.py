@@ -1,7 +1,10 @@
 """The coordinator's part of a run, over any engine: meet the silos, follow the method, write the result."""
 
+import statistics
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from cosilo.coordination.coordinator import Silos, SilosDoNotFit
@@ -87,7 +90,8 @@ class Engine(Protocol):
 def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
     """Do the coordinator's part of the rest of a run."""
     run, method, terms = planned.run, planned.method, planned.terms
-    observers: list[Observer] = [EventLog(run.folder / "events.jsonl"), *planned.observers]
+    curve = _Curve(run.folder / "so_far.json")
+    observers: list[Observer] = [EventLog(run.folder / "events.jsonl"), curve, *planned.observers]
 
     def tell(what: Happening, **facts: object) -> None:
         for observer in observers:
@@ -110,6 +114,7 @@ def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
         timeout=terms.timeout,
         limit=limit,
     )
+    curve.silos = silos
     try:
         carrier.open(method, terms.seed, run.folder / "silos")
         silos.meet(terms.pool, terms.pool_size, terms.pool_classes)
@@ -126,10 +131,31 @@ def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
     found = {"tasks": tasks, **({"wanted": wanted} if wanted else {}), **silos.result()}
     write_json(run.folder / "result.json", found)
     tell(Happening.FINISH)
+    (run.folder / "so_far.json").unlink(missing_ok=True)
     for folder in (run.folder, *run.folder.glob("silos/*")):  # those of institutions have journals too
         if (folder / "journal").exists():
             Journal(folder / "journal").tidy()
     run.set_status("finished")
+
+
+class _Curve:
+    """Keeps the mean accuracy after each stage so far, for whoever watches; once a second at most."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._known, self._at = path, 0, 0.0
+        self.silos: Silos | None = None
+
+    def __call__(self, event: Event) -> None:
+        scores = {} if self.silos is None else self.silos.findings["scores"]
+        if event.what is not Happening.ASK or len(scores) == self._known or time.monotonic() < self._at + 1:
+            return
+        self._known, self._at = len(scores), time.monotonic()
+        means = [
+            [stage, statistics.fmean(one["accuracy"] for one in each.values()), len(each)]
+            for stage, each in scores.items()
+            if each
+        ]
+        write_json(self._path, means)
 
 
 def _within(silos: Silos, vocabulary: Iterable[str] | None) -> None:
