@@ -30,7 +30,7 @@ lint: .venv/all
 .venv/all: .venv/core
 	@echo "installing all extras into .venv, a few minutes"
 	$(PIP) torch
-	$(PIP) -e '.[torch,data,flare,privacy,export,docs,dev]'
+	$(PIP) -e '.[torch,data,flare,privacy,export,tracking,docs,dev]'
 	touch $@
 
 # The site, from docs/ and the docstrings, in docs/_build/html; a warning is an error.

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from cosilo.config.source import Source
 
 Engine = Literal["local", "flare"]
+Tracker = Literal["mlflow", "tensorboard"]
+Track = Annotated[
+    Tracker | None, typer.Option("--track", help="Also hand the results to a tracker (extra tracking).")
+]
 
 
 def _method_names(incomplete: str) -> list[str]:
@@ -55,6 +59,7 @@ def run(
     watch: Annotated[
         bool, typer.Option("--watch", help="Serve the run's page on this machine meanwhile.")
     ] = False,
+    track: Track = None,
 ) -> None:
     """Run a recipe; ends with a table and a report."""
     from cosilo.config import settings
@@ -62,7 +67,7 @@ def run(
 
     values = settings.read(file, set_ or [])
     refuse_party(values, file)
-    _run(values, Source(str(file), file.parent), folder, engine, watch=watch)
+    _run(values, Source(str(file), file.parent), folder, engine, watch=watch, track=track)
 
 
 def compare(
@@ -80,6 +85,7 @@ def compare(
     folder: Annotated[
         Path | None, typer.Option("--dir", help="The comparison's directory; one that is there goes on.")
     ] = None,
+    track: Track = None,
 ) -> None:
     """Run several methods on several seeds of a recipe; ends with a table and a report of mean ± spread."""
     from cosilo.comparison.compare import default_folder, plan_for
@@ -91,7 +97,7 @@ def compare(
     refuse_party(values, file)
     folder = default_folder(values, source) if folder is None else folder
     names = [name.strip() for name in methods.split(",")]
-    _compare(plan_for(values, source, names, seeds, folder), folder)
+    _compare(plan_for(values, source, names, seeds, folder), folder, track)
 
 
 def resume(folder: RunFolder) -> None:
@@ -122,6 +128,7 @@ def _run(
     engine: Engine = "local",
     *,
     watch: bool = False,
+    track: Tracker | None = None,
 ) -> None:
     from cosilo.cli.results import show_run
     from cosilo.config import build, settings
@@ -148,9 +155,13 @@ def _run(
             raise RunError(f"{error}\ncompleted steps are kept: cosilo resume {folder}") from error
         raise
     show_run(finished)
+    if track is not None:
+        from cosilo.tracking.tracking import track_run
+
+        say(f"{track}: {track_run(finished, track)}")
 
 
-def _compare(plan: "Plan", folder: Path) -> None:
+def _compare(plan: "Plan", folder: Path, track: Tracker | None = None) -> None:
     from cosilo.cli.results import show_comparison
     from cosilo.comparison.compare import run_plan
     from cosilo.comparison.plan import has_plan
@@ -162,6 +173,10 @@ def _compare(plan: "Plan", folder: Path) -> None:
         tell(f"\nstopped{kept}")
         raise typer.Exit(130) from None
     show_comparison(found)
+    if track is not None:
+        from cosilo.tracking.tracking import track_comparison
+
+        say(f"{track}: {track_comparison(found, track)}")
     if found.failures:
         lines = [f"{name}, seed {seed}: {one.story}" for (name, seed), one in found.failures.items()]
         raise RunError("\n".join([*lines, f"completed steps are kept: cosilo resume {folder}"]))

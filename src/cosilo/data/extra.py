@@ -6,7 +6,7 @@ from typing import Any
 from cosilo.errors import DataError
 
 
-def import_extra(module: str, purpose: str) -> Any:
+def import_extra(module: str, purpose: str, extra: str = "data") -> Any:
     """The module, or an error that says what to install.
 
     >>> import_extra("json", "reading JSON").loads("3")
@@ -17,5 +17,5 @@ def import_extra(module: str, purpose: str) -> Any:
     except ImportError as error:
         package = "pillow" if module.startswith("PIL") else module.partition(".")[0]
         raise DataError(
-            f'{purpose} needs {package}, which cannot be imported: pip install "cosilo[data]"'
+            f'{purpose} needs {package}, which cannot be imported: pip install "cosilo[{extra}]"'
         ) from error

@@ -1,0 +1,1 @@
+"""Runs and comparisons in the trackers of others; an extra (`tracking`)."""
