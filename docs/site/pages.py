@@ -18,6 +18,11 @@ import cosilo
 import cosilo.data
 from cosilo.cli.main import app
 
+# Names are imported when they are used; here all at once, before Sphinx imports any of them in its own way,
+# in which pydantic does not understand models that take any key.
+for _name_used in cosilo.__all__:
+    getattr(cosilo, _name_used)
+
 #: Where the names of a module are described, as the page and the heading there. The longest match counts, and
 #: a room that is not here gets a heading of its own on the first page.
 SECTIONS = {
