@@ -19,6 +19,8 @@ from cosilo.reproduce.run_cases import measure_again
 RECIPE = """
 [method]
 use = "cofed"
+rule = "paper"
+accept = "always"
 alpha = 0.5
 
 [simulation]
