@@ -29,5 +29,9 @@ class RunError(CosiloError):
     """A run cannot continue; completed steps are kept and `resume` continues it."""
 
 
+class SiloFailed(UserWarning):
+    """Silos failed in a step of a run that is finished without them."""
+
+
 class MembersError(CosiloError):
     """Members of an institution could not do a step; only its owner may see which ones and why."""

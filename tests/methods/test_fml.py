@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from sklearn.datasets import load_digits
 
 from cosilo import FML, FedAvg, Federation, Silo
-from cosilo.errors import RunError
+from cosilo.errors import ConfigError, RunError
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, zoo  # noqa: E402
@@ -279,7 +278,7 @@ def test_killed_in_a_round_it_ends_with_the_same_models(tmp_path, killed, share)
 
 @pytest.mark.parametrize("bad", [{"alpha": 1.2}, {"beta": -0.1}, {"alpha": [0.5, 1.5]}, {"beta": [0.5]}])
 def test_shares_outside_their_range(bad):
-    with pytest.raises(ValidationError):
+    with pytest.raises(ConfigError):
         FML(**bad)
 
 

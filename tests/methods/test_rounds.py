@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from cosilo import FedAvg, Federation, FedFomo
+from cosilo.errors import ConfigError
 
 
 def test_learning_rates_by_round():
@@ -19,7 +19,7 @@ def test_learning_rates_by_round():
     assert rates(decay=0.5, decay_after=[2, 3]) == [1, 1, 0.5, 0.25, 0.25]
     assert rates(decay=0.5, decay_after=[4, 1]) == [1, 0.5, 0.5, 0.5, 0.25]
     assert rates(decay=0.5, decay_after=[]) == [1, 1, 1, 1, 1]
-    with pytest.raises(ValidationError, match="decay_after"):
+    with pytest.raises(ConfigError, match="decay_after"):
         FedAvg(decay_after=[0])
 
 

@@ -58,11 +58,11 @@ def test_own_matplotlib_settings_change_nothing(make):
 @pytest.mark.usefixtures("no_figures")
 def test_verdict_has_the_numbers(make, small, read):
     text = read(make()).text
-    assert "A mixed result: 1 of 3 silos gained, 1 lost, 1 stayed the same" in text
-    assert "mean relative accuracy 1.050 (from 0.900 to 1.250, median 1.000)" in text
+    assert "Not decided whether the federation helped: mean relative accuracy 1.050, 95 % interval" in text
+    assert "1 of 3 silos gained, 1 lost, 1 stayed the same (from 0.900 to 1.250, median 1.000)" in text
     small["scores"]["federated"]["b"]["accuracy"] = 0.3
     text = read(make(small, name="worse")).text
-    assert "The federation did not help: 2 of 3 silos lost, 1 stayed the same" in text
+    assert "2 of 3 silos lost, 1 stayed the same" in text
     small["scores"]["federated"] = small["scores"]["local"]
     assert "Nothing changed: 3 of 3 silos stayed the same" in read(make(small, name="same")).text
 

@@ -41,8 +41,9 @@ def new_table(*columns: str, right: Collection[str] = (), title: str | None = No
             super().add_row(*(_harmless(one) if isinstance(one, str) else one for one in cells), **options)
 
     table = Harmless(title=title)
-    for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for place, name in enumerate(columns):  # the first column has names, which stay whole
+        justify = "right" if name in right else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=place == 0)  # type: ignore[arg-type]
     return table
 
 

@@ -8,8 +8,10 @@ from rich.text import Text
 from cosilo.cli.printing import new_table, say, show
 from cosilo.report import write_comparison, write_report
 from cosilo.report.averages import Average
+from cosilo.report.facts import gather
 from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.metrics import NAMES
+from cosilo.report.phrases import verdict
 from cosilo.report.summary import Row, Summary, summarise
 from cosilo.report.time_to_accuracy import time_to_accuracy
 from cosilo.runs.comparison import Comparison
@@ -22,12 +24,13 @@ if TYPE_CHECKING:
 def show_run(run: RunDirectory) -> None:
     """The table of a finished run, and where its report is."""
     show(run_table(run))
-    for failure in run.result["failures"]:
-        say(Text(failure["text"], style="yellow"))
     relative = run.relative_accuracy()
     if relative:
         mean = f"{sum(relative.values()) / len(relative):.3f}"
         say(Text.assemble("mean relative accuracy (federated / local): ", (mean, "bold")))
+        say(verdict(gather(run)))
+    if failed := run.failed_silos():
+        say(Text(failed, style="bold yellow"))
     say(f"run:    {run.folder}")
     say(f"report: {write_report(run)}")
 

@@ -1,6 +1,7 @@
 """The commands that run a recipe here: demo, run, compare; and resume, which goes on with what they began."""
 
 import time
+import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +11,7 @@ import typer
 from cosilo.cli.arguments import RecipeFile, RunFolder, Sets
 from cosilo.cli.checking import refuse_party
 from cosilo.cli.printing import say, show, tell
-from cosilo.errors import RunError
+from cosilo.errors import RunError, SiloFailed
 
 if TYPE_CHECKING:
     from cosilo.comparison.plan import Plan
@@ -140,6 +141,8 @@ def _run(
         folder = new_folder_name(parent, federation.method.name)
     try:
         with ExitStack() as stack:
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", SiloFailed)  # the end of the table says so
             if watch:
                 from cosilo.report.live_server import LiveServer
 

@@ -9,6 +9,7 @@ A comparison that was interrupted continues where it stopped, and a finished one
 are only opened. A run that fails does not keep the others from running.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from cosilo.comparison.plan import Plan, has_plan, make_plan, merge_plans, read_
 from cosilo.config import build
 from cosilo.config.build import Source
 from cosilo.config.settings import validate
-from cosilo.errors import ConfigError, CosiloError, RunError
+from cosilo.errors import ConfigError, CosiloError, RunError, SiloFailed
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.run import RunDirectory, locked, new_folder_name
 from cosilo.text import listing
@@ -129,7 +130,7 @@ def check(plan: Plan, folder: Path) -> list[str]:
             only = "" if len(seeds) == len(plan.seeds) else f"seed {listing(sorted(seeds))}: "
             lines.append(f"{only}{line}")
         raise ConfigError("\n".join(lines))
-    return differences
+    return [*plan.carried(), *differences]
 
 
 def _problems(plan: Plan, seed: int, members: build.Members, folder: Path) -> list[str]:
@@ -164,8 +165,12 @@ def _run(plan: Plan, seeds: Sequence[int], folder: Path, tell: Callable[[str], N
             if not done:
                 if seed not in members:
                     members = {seed: plan.members(seed)}  # the data of one seed at a time
-                plan.federation(cell, members[seed]).run(path)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", SiloFailed)
+                    plan.federation(cell, members[seed]).run(path)
             runs[cell] = RunDirectory(path)
+            if failed := runs[cell].failed_silos():
+                tell(f"{line}: {failed}")
         except CosiloError as error:
             failures[cell] = FailedRun(_reason(path) or str(error), str(error))
     return plan.comparison(folder, runs, failures)

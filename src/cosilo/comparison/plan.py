@@ -1,5 +1,6 @@
 """What a comparison compares: methods, seeds, and the parameters that each method gets from one recipe."""
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -108,8 +109,10 @@ class Plan:
         for name, kind in self._kinds.items():
             try:
                 made[name] = kind(**self._given(name))
-            except ValidationError as error:
-                problems += self._explain(error, name)
+            except ConfigError as error:
+                if not isinstance(error.__cause__, ValidationError):
+                    raise
+                problems += self._explain(error.__cause__, name)
         if problems:
             raise ConfigError("\n".join(dict.fromkeys(problems)))
         return {name: made[name] for name in self.methods}
@@ -141,6 +144,21 @@ class Plan:
         carried = {key: value for key, value in shared.items() if key in fields}
         own = self.settings.compare.get(name, {})
         return {**carried, **{key: value for key, value in own.items() if key != "use"}}
+
+    def carried(self) -> list[str]:
+        """A line for each parameter of `[method]` that another method also has, and means in its own way."""
+        owner = build.find_kind(self.settings.method.use, f"{self.source.name}: method.use")
+        lines = []
+        for name in self.methods:
+            kind = self._kinds[name]
+            for key, value in self.settings.method.parameters().items():
+                own = key in kind.model_fields and key not in self.settings.compare.get(name, {})
+                if own and key in owner.model_fields and _home(kind, key) is not _home(owner, key):
+                    lines.append(
+                        f"{name} gets {key} = {value!r} of [method], which is for {owner.name}; "
+                        f"[compare.{name}] says otherwise"
+                    )
+        return lines
 
     def _misnamed(self, name: str, where: str) -> list[str]:
         """What is wrong with the name of a `[compare.NAME]` with `use`: it becomes the name of a folder."""
@@ -176,6 +194,11 @@ class Plan:
             carried = line.startswith(start) and key in shared and key not in own
             lines.append(line.replace(start, f"{self.source.name}: method.", 1) if carried else line)
         return lines
+
+
+def _home(kind: type[Method], key: str) -> type:
+    """The class that says what a parameter means: the first of its line to have it."""
+    return [cls for cls in kind.__mro__ if key in inspect.get_annotations(cls)][-1]
 
 
 def make_plan(values: Mapping[str, Any], source: Source, methods: Sequence[str], seeds: int) -> Plan:

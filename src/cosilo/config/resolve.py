@@ -20,8 +20,10 @@ def find_method(settings: MethodSettings, source: str = "method") -> "Method":
     kind = find_kind(settings.use, f"{source}: method.use")
     try:
         return kind(**settings.parameters())
-    except ValidationError as error:
-        raise ConfigError(explain(error, source, kind, "method")) from None
+    except ConfigError as error:
+        if not isinstance(error.__cause__, ValidationError):
+            raise
+        raise ConfigError(explain(error.__cause__, source, kind, "method")) from None
 
 
 def known_method(settings: MethodSettings, source: str) -> "Method":

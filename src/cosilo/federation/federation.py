@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -15,7 +16,7 @@ from cosilo.coordination.institution import Institution
 from cosilo.coordination.run_loop import Engine, PlannedRun, Stopped, Terms
 from cosilo.data.instances import Instances, as_instances, fingerprint
 from cosilo.data.pool_labels import as_pool_labels
-from cosilo.errors import ConfigError, CosiloError, DataError, RunError
+from cosilo.errors import ConfigError, CosiloError, DataError, RunError, SiloFailed
 from cosilo.federation.engines import engine_named
 from cosilo.federation.progress_bar import ProgressBar
 from cosilo.federation.run import Run
@@ -353,6 +354,9 @@ class Federation:
                 if isinstance(silo, Institution):
                     silo.keep_record(record)
         institutions = {silo.name: silo for silo in self._institutions}
+        done = RunDirectory(path)
+        if done.failures:
+            warnings.warn(done.failed_silos(), SiloFailed, stacklevel=2)
         return Run(path, {silo.name: silo for silo in self._plain}, institutions)
 
     def open_folder(self, path: Path, whole: Path | None = None) -> RunDirectory:

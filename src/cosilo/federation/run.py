@@ -48,7 +48,9 @@ class Run(RunDirectory):
     method : str
         The method's name.
     status : str
-        `running`, `stopped`, `refused` or `finished`.
+        `running`, `interrupted` (its process is gone), `stopped`, `refused` or `finished`.
+    failures : list of dict
+        The steps that silos did not do, each with its reason.
     about : dict
         Settings, seed and status.
     result : dict

@@ -1,6 +1,7 @@
 """What is behind a boundary: a silo, or an institution, which is a silo with members."""
 
 import re
+import unicodedata
 import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -16,7 +17,9 @@ from cosilo.protocol.step import Step
 from cosilo.protocol.task import Task
 
 #: What a silo may be called: it is the name of a folder, and of a site.
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+NAME = r"^[^\W_][\w.-]{0,63}$"
+#: With what journals add to it, a name of this many bytes is a file name everywhere.
+_MOST_BYTES = 200
 
 
 class Procedure(Protocol):
@@ -106,8 +109,13 @@ class Participant(ABC):
     spare: Learner | None = None
 
     def __init__(self, name: str, shares: Iterable[str]) -> None:
-        if not re.fullmatch(NAME, name):
-            raise ConfigError(f"silo name {name!r}: wants letters, digits, '.', '_' and '-', 64 at most")
+        if isinstance(name, str):
+            name = unicodedata.normalize("NFC", name)  # one form, however it was typed
+        if not (isinstance(name, str) and re.fullmatch(NAME, name) and len(name.encode()) <= _MOST_BYTES):
+            raise ConfigError(
+                f"silo name {name!r}: wants letters (of any script), digits, '.', '_' and '-', the first "
+                "a letter or digit, 64 at most, and no space"
+            )
         self.name = name
         self._where = f"silo {name!r}"
         self.shares = policy(shares, self._where)
@@ -179,7 +187,7 @@ def refusals(silo: Participant, method: str, needs: Mapping[str, str]) -> list[s
 
 def check_names_differ(silos: Iterable[Participant], what: str, where: str = "") -> None:
     """Raise if two have the same name, case ignored: some file systems do not tell upper case from lower."""
-    name, times = Counter(silo.name.lower() for silo in silos).most_common(1)[0]
+    name, times = Counter(silo.name.casefold() for silo in silos).most_common(1)[0]
     if times > 1:
         raise ConfigError(f"{where}{times} {what} are called {name!r}; give each its own name")
 

@@ -62,28 +62,43 @@ def _verdict(results: Results) -> str:
     )
 
 
+#: A gain that the interval leaves no more room for than this is none.
+_NEGLIGIBLE = 0.01
+
+
 def _gains(spread: Spread) -> str:
-    number = spread.silos
-    if spread.same == number:
+    """The sentence follows the evidence: what the interval allows, the interval, who gained and lost."""
+    low, high = spread.interval
+    if spread.same == spread.silos:
         head = "Nothing changed"
-    elif spread.mean > 1 and spread.gained > spread.lost:
+    elif low > 1:
         head = "The federation helped"
-    elif spread.mean < 1 and spread.lost > spread.gained:
+    elif high <= 1 + _NEGLIGIBLE:
         head = "The federation did not help"
     else:
-        head = "A mixed result"
-    if number == 1:
-        what = "gained" if spread.gained else "lost" if spread.lost else "stayed the same"
-        return f"{head}: the one silo with a score {what}; relative accuracy {ratio(spread.mean)}."
+        head = "Not decided whether the federation helped"
+    if spread.same == spread.silos:
+        return f"{head}: {_all(spread.silos)} stayed the same."
+    mean = "relative accuracy" if spread.silos == 1 else "mean relative accuracy"
     # What happened to most comes first.
     told = sorted([(spread.gained, "gained"), (spread.lost, "lost")], key=lambda one: -one[0])
     told.append((spread.same, "stayed the same"))
     (most, how), *rest = [(count, what) for count, what in told if count]
-    parts = [f"{most} of {_silos(number)} {how}", *[f"{count} {what}" for count, what in rest]]
+    who = f"{most} of {_silos(spread.silos)}" if spread.silos > 1 else "the one silo with a score"
+    parts = [f"{who} {how}", *[f"{count} {what}" for count, what in rest]]
+    if spread.silos > 1:
+        parts[-1] += f" (from {ratio(spread.low)} to {ratio(spread.high)}, median {ratio(spread.median)})"
+    harmed = ""
+    if spread.clear_losses:
+        harmed = f" It harmed {_silos(spread.clear_losses)} beyond what the size of the test set can explain."
     return (
-        f"{head}: {', '.join(parts)}; mean relative accuracy {ratio(spread.mean)} "
-        f"(from {ratio(spread.low)} to {ratio(spread.high)}, median {ratio(spread.median)})."
+        f"{head}: {mean} {ratio(spread.mean)}, 95 % interval {ratio(low)} to {ratio(high)}; "
+        f"{', '.join(parts)}.{harmed}"
     )
+
+
+def _all(number: int) -> str:
+    return "the one silo with a score" if number == 1 else f"{number} of {_silos(number)}"
 
 
 def _others(results: Results) -> str:

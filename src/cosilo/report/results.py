@@ -79,6 +79,13 @@ class Spread:
     lost: int
     clear_gains: int
     clear_losses: int
+    #: Half of the 95 % interval of the mean: the wider of what silos differ by and what test sets leave open.
+    margin: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the mean."""
+        return self.mean - self.margin, self.mean + self.margin
 
     @property
     def silos(self) -> int:
@@ -218,7 +225,30 @@ def _spread(silos: Sequence[SiloResult]) -> Spread | None:
         lost=sum(value < 1 for value in values),
         clear_gains=sum(value > 1 for value in clear),
         clear_losses=sum(value < 1 for value in clear),
+        margin=_margin(silos),
     )
+
+
+def _margin(silos: Sequence[SiloResult]) -> float:
+    """Half of the 95 % interval of the mean relative accuracy.
+
+    Two things leave it open: silos differ (Student's t over them), and a test set is a sample (both scores of
+    a silo taken as independent, the cautious side). The wider of both counts.
+    """
+    values, errors = [], []
+    for silo in silos:
+        if silo.relative is not None:
+            local, federated = silo.scores[LOCAL], silo.scores[FEDERATED]
+            values.append(silo.relative)
+            errors.append(math.hypot(standard_error(local), standard_error(federated)) / local.accuracy)
+    number = len(values)
+    sampled = 1.96 * math.sqrt(sum(error**2 for error in errors)) / number
+    if number < 2:
+        return sampled
+    from scipy.stats import t
+
+    between = float(t.ppf(0.975, number - 1)) * statistics.stdev(values) / math.sqrt(number)
+    return max(sampled, between)
 
 
 def histogram(values: Sequence[float]) -> Histogram | None:

@@ -51,7 +51,12 @@ class RunDirectory:
             raise RunError(f"{self.folder / 'run.json'}: is damaged; restore it or start a new run")
 
     def __repr__(self) -> str:
-        return f"<Run {self.folder}: {self.method}, {self.status}>"
+        failed = ""
+        if self.status == "finished" and self.failures:
+            failed = (
+                f", {len({one['silo'] for one in self.failures})} of {len(self.about['silos'])} silos failed"
+            )
+        return f"<Run {self.folder}: {self.method}, {self.status}{failed}>"
 
     @property
     def method(self) -> str:
@@ -60,8 +65,9 @@ class RunDirectory:
 
     @property
     def status(self) -> str:
-        """`running`, `stopped`, `refused` or `finished`."""
-        return str(self.about["status"])
+        """`running`, `interrupted` (its process is gone), `stopped`, `refused` or `finished`."""
+        status = str(self.about["status"])
+        return "interrupted" if status == "running" and _is_left(self.folder) else status
 
     def set_status(self, status: str, **facts: Any) -> None:
         """Change the status."""
@@ -81,6 +87,23 @@ class RunDirectory:
         self.need_finished()
         found: dict[str, Any] = read_json(self.folder / "result.json")
         return found
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The steps that silos of a finished run did not do: ask, step, silo, kind, and why in one line."""
+        found: list[dict[str, Any]] = self.result["failures"]
+        return found
+
+    def failed_silos(self) -> str:
+        """Which silos failed, in one line; nothing if none did."""
+        each = {failure["silo"]: failure for failure in reversed(self.failures)}
+        told = "; ".join(f"step {one['step']!r}: {one['text']}" for one in reversed(each.values()))
+        left = len(self.about["silos"]) - len(each)
+        return (
+            f"{len(each)} of {len(self.about['silos'])} silos failed, {left} did all steps: {told}"
+            if each
+            else ""
+        )
 
     def findings(self, kind: type[F]) -> F | None:
         """What the method found out besides scores; None if it has no findings of that kind."""
@@ -311,6 +334,10 @@ def runs_in(parent: Path) -> list[RunDirectory]:
 @contextmanager
 def locked(folder: Path, patience: float = 5.0) -> Iterator[None]:
     """Keep a second process out of a run; workers of a killed process get a moment to end."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(
+            f"{folder}: is a file; wants a folder for the run, a new one or that of an earlier run"
+        )
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / ".lock").open("a+")
@@ -337,6 +364,14 @@ def is_locked(folder: Path) -> bool:
         if free:
             fcntl.flock(file, fcntl.LOCK_UN)
         return not free
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether a process was at work on a run, and is no more."""
+    try:
+        return (folder / ".lock").exists() and not is_locked(folder)
+    except OSError:  # somebody else's folder
+        return False
 
 
 def _lock(file: IO[str]) -> bool:

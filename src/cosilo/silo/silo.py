@@ -45,7 +45,7 @@ class Silo(Holdings):
     Parameters
     ----------
     name : str
-        What it is called everywhere: letters, digits, '.', '_' and '-'.
+        What it is called everywhere: letters of any script, digits, '.', '_' and '-'.
     X : array, DataFrame or list of str
         Its instances: rows of numbers, images (n, height, width[, channels]), columns, or texts.
     y : array of labels

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -244,7 +243,7 @@ def test_a_pool_of_another_fingerprint(tmp_path):
     "bad", [{"alpha": 1.5}, {"margin": -0.1}, {"rounds": 0}, {"weights": "luck"}, {"alfa": 1}]
 )
 def test_parameters_are_checked(bad):
-    with pytest.raises(ValidationError):
+    with pytest.raises(ConfigError):
         CoFED(**bad)
 
 

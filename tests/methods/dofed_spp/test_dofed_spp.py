@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from sklearn.datasets import load_digits
 
 from cosilo import DoFedSPP, FedAvg, Federation, FedFomo, Local, Silo, Target
@@ -416,7 +415,7 @@ def test_a_target_class_that_nobody_else_trains_on(tmp_path):
     ],
 )
 def test_numbers_that_do_not_go_together(bad):
-    with pytest.raises(ValidationError):
+    with pytest.raises(ConfigError):
         DoFedSPP(**bad)
 
 

@@ -25,4 +25,7 @@ class FlareSimulator:
         """Do what is left of a run."""
         from cosilo.engines.flare.simulator import simulate
 
+        for name in planned.terms.silos:
+            if not name.isascii():
+                raise ConfigError(f"silo {name!r}: FLARE wants names of letters a to z, digits, '_' and '-'")
         simulate(planned.run.folder, planned.terms.silos)

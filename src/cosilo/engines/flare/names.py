@@ -29,11 +29,11 @@ def _free(name: str) -> str:
 _FIRST = "the first a letter or digit"
 SiloName = Annotated[
     str,
-    _like(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", f"at most 64 letters, digits, '_' and '-', {_FIRST}"),
+    _like(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", f"at most 64 letters a to z, digits, '_' and '-', {_FIRST}"),
     AfterValidator(_free),
 ]
 FederationName = Annotated[
-    str, _like(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}", f"at most 40 letters, digits and '-', {_FIRST}")
+    str, _like(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}", f"at most 40 letters a to z, digits and '-', {_FIRST}")
 ]
 Host = Annotated[
     str,

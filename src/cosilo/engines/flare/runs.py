@@ -65,7 +65,7 @@ def _run_in_jobs(
             last = _follow(flare, settings, folder, tell)
     except RunError as error:
         raise RunError(f"{error}\n{_then(folder)}" if folder.exists() else str(error)) from error
-    if not (folder / "run.json").exists() or RunDirectory(folder).status in ("running", "stopped", "refused"):
+    if not (folder / "run.json").exists() or RunDirectory(folder).status != "finished":
         raise RunError(f"{last or 'the job ended before the run did'}\n{_then(folder)}")
     return RunDirectory(folder)
 
