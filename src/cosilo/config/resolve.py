@@ -80,7 +80,7 @@ def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
     from cosilo.learners.encoding import with_encoder
 
     thing = import_object(settings.use, f"{where}.use")
-    if settings.training is not None or _is_module(thing):
+    if settings.training is not None or settings.tokens is not None or _is_module(thing):
         return _network(thing, settings, X, where)
     try:
         return with_encoder(thing(**settings.arguments()), X)
@@ -121,8 +121,12 @@ def _network(build: Any, settings: LearnerSettings, X: "Instances", where: str) 
         return build(input_shape=input_shape, n_classes=n_classes, **arguments)
 
     module.__name__ = getattr(build, "__name__", "module")
-    # The network for texts reads words; those who bring token ids say so by their numbers.
-    tokens = arguments.get("vocabulary_size", 2**15) if settings.use == "text" and _is_text(X) else None
+    tokens: Any = settings.tokens
+    if isinstance(tokens, str):
+        tokens = import_object(tokens, f"{where}.tokens")
+    elif tokens is None and settings.use == "text" and _is_text(X):
+        # The network for texts reads words; those who bring token ids say so by their numbers.
+        tokens = arguments.get("vocabulary_size", 2**15)
     return Network(
         module,
         trainings["training"] or Training(),

@@ -24,7 +24,7 @@ class Strict(BaseModel):
 
 
 class LearnerSettings(BaseModel):
-    """`use` is an import path; `training` to `update_choices` train a torch module; others are its own."""
+    """`use` is an import path; `training` to `tokens` are for a torch module; others are its own."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -33,6 +33,8 @@ class LearnerSettings(BaseModel):
     update: dict[str, Any] | None = None
     choices: list[dict[str, Any]] = []
     update_choices: list[dict[str, Any]] = []
+    # Of texts: the size of a hashed vocabulary, words, or the import path of a tokeniser or vocabulary.
+    tokens: int | list[str] | str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """The keys that are the learner's own."""
@@ -137,11 +139,20 @@ class SiloSettings(SiloDefaults):
 
 
 class SimulationSettings(Strict):
-    """Silos cut out of one dataset; learners are dealt in turn; the test split judges each on its classes."""
+    """Silos cut out of one dataset; learners are dealt in turn; the test split judges each on its classes.
 
-    dataset: str
+    The dataset is one by name, or a file or folder of one's own: of that a quarter is the test split, unless
+    `test_path` is.
+    """
+
+    dataset: str | None = None
+    path: Path | None = None
+    test_path: Path | None = None
+    label: str | None = None
+    columns: list[str] | None = None
+    text: str | None = None
     labels: str | None = None
-    split: Annotated[SplitSettings, Field(discriminator="use")]
+    split: SplitSettings
     learners: Annotated[list[LearnerSettings], Field(min_length=1)]
     tasks: Literal["own", "all"] = "own"  # the classes that a silo got instances of, or all of the dataset
     per_class: Annotated[int, Field(ge=1)] | None = None  # use only this many training instances per class
@@ -152,6 +163,16 @@ class SimulationSettings(Strict):
     validation: Fraction = 0.2
     shares: Shares = ["labels", "metrics"]
     privacy: Privacy | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "SimulationSettings":
+        if (self.path is None) == (self.dataset is None):
+            raise ValueError("one of path and dataset")
+        if self.test_path is not None and self.path is None:
+            raise ValueError("test_path with a path only")
+        if self.labels is not None and self.path is not None:
+            raise ValueError("labels with a dataset only; label names the column of a file")
+        return self
 
     @model_validator(mode="after")
     def _targets_have_tasks(self) -> "SimulationSettings":
@@ -301,7 +322,7 @@ def explain(error: ValidationError, source: str, model: type[BaseModel], prefix:
 
 def _is_branch(part: Any) -> bool:
     """Whether a place in an error is pydantic's name for a member of a union, and not a key."""
-    names = SPLITS | {"float", "int", "str", "bool"}
+    names = SPLITS | {"own", "float", "int", "str", "bool"}
     return isinstance(part, str) and (part in names or "[" in part or part.startswith("constrained-"))
 
 

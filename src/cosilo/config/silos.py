@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo import data
+from cosilo.config.own_dataset import load_dataset
 from cosilo.config.resolve import make_learner
 from cosilo.config.settings import LearnerSettings, PoolSettings, Settings, SiloSettings
 from cosilo.config.source import Source, naming_key
@@ -89,7 +90,7 @@ def _silo(one: SiloSettings, seed: int, source: Source, where: str) -> Silo:
     else:
         assert one.dataset is not None
         with naming_key(f"{where}.dataset"):
-            train, held = (data.load(one.dataset, split) for split in ("train", "test"))
+            train, held = (load_dataset(one.dataset, split, one, source) for split in ("train", "test"))
         if one.per_class is not None:
             with naming_key(f"{where}.per_class"):
                 train = train.take(data.balanced(train.y, one.per_class, seed=seed))
@@ -161,7 +162,7 @@ def make_pool(
             )
     elif settings.dataset is not None:
         with naming_key(f"{source.name}: {where}.dataset"):
-            found = table_of(data.load(settings.dataset, settings.split))
+            found = table_of(load_dataset(settings.dataset, settings.split, settings, source))
     elif rest is not None:
         found = rest
     else:

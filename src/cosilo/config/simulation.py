@@ -1,23 +1,24 @@
 """Silos cut out of one dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosilo import data
-from cosilo.config.resolve import make_learner
+from cosilo.config.own_dataset import load_dataset, own_dataset
+from cosilo.config.resolve import import_object, make_learner
 from cosilo.config.settings import SimulationSettings
 from cosilo.config.silos import origin, table_of, with_ledger
 from cosilo.config.source import Source, naming_key
-from cosilo.config.split_settings import ValueSplit
+from cosilo.config.split_settings import OwnSplit, ValueSplit
 from cosilo.coordination.institution import Institution
 from cosilo.data.instances import Instances
-from cosilo.errors import ConfigError
+from cosilo.errors import ConfigError, DataError
 from cosilo.silo.silo import Silo
 from cosilo.silo.target import Target
-from cosilo.text import guess
+from cosilo.text import cause, guess
 
 
 def simulate(
@@ -25,8 +26,15 @@ def simulate(
 ) -> tuple[Sequence[Silo | Institution], data.Table]:
     """The silos, or the institutions that they are dealt to, and what no silo got."""
     where = f"{source.name}: simulation"
-    with naming_key(f"{where}.dataset"):
-        train, test = (data.load(settings.dataset, split) for split in ("train", "test"))
+    if settings.path is not None:
+        with naming_key(f"{where}.path"):
+            train, test = own_dataset(settings, settings.path, seed, source)
+    else:
+        assert settings.dataset is not None
+        with naming_key(f"{where}.dataset"):
+            train, test = (
+                load_dataset(settings.dataset, split, settings, source) for split in ("train", "test")
+            )
     fine = train.y
     if settings.labels is not None:
         with naming_key(f"{where}.labels"):
@@ -36,7 +44,7 @@ def simulate(
         with naming_key(f"{where}.per_class"):
             used = data.balanced(train.y, settings.per_class, seed=seed)
     with naming_key(f"{where}.split"):
-        split = _split(settings, train.take(used), fine[used], seed)
+        split = _split(settings, train.take(used), fine[used], seed, f"{where}.split.use")
     own = None if isinstance(split, data.TargetSplit) else split.names
     names = settings.names or own or [f"silo-{i + 1:0{len(str(len(split)))}d}" for i in range(len(split))]
     if len(names) != len(split):
@@ -72,7 +80,7 @@ def simulate(
                 privacy=with_ledger(settings.privacy, source),
             )
         )
-        silos[-1].origin = origin(learner, source)
+        silos[-1].origin = origin(learner, source, label=settings.label, text=settings.text)
         silos[-1].count_jointly(counts)
     left = np.setdiff1d(np.arange(len(train)), np.concatenate(taken))
     dealt = silos if settings.institutions is None else _dealt(silos, settings, where)
@@ -105,9 +113,11 @@ def _named(dataset: data.Dataset, index: NDArray[np.int64]) -> tuple[Instances, 
 
 
 def _split(
-    settings: SimulationSettings, train: data.Dataset, fine: NDArray[np.int64], seed: int
+    settings: SimulationSettings, train: data.Dataset, fine: NDArray[np.int64], seed: int, where: str
 ) -> data.Split | data.TargetSplit:
     choice = settings.split
+    if isinstance(choice, OwnSplit):
+        return _own_split(choice, train, seed, where)
     given = choice.model_dump(exclude={"use"})
     if isinstance(choice, ValueSplit):
         return data.by_value(_column(train, choice.column), train.y)
@@ -122,6 +132,24 @@ def _split(
     if choice.use == "normal":
         return data.normal(train.y, **given, seed=seed)
     return data.iid(train.y, **given, seed=seed)
+
+
+def _own_split(choice: OwnSplit, train: data.Dataset, seed: int, where: str) -> data.Split | data.TargetSplit:
+    """What a function of the user's says: a split, or the indices of each silo, perhaps by name."""
+    function = import_object(choice.use, where)
+    try:
+        found = function(train, seed=seed, **choice.arguments())
+    except (ConfigError, DataError):
+        raise
+    except Exception as error:
+        raise ConfigError(f"{choice.use} raised {type(error).__name__}: {cause(error)}") from error
+    if isinstance(found, data.Split | data.TargetSplit):
+        return found
+    if not isinstance(found, Mapping | list | tuple):
+        raise ConfigError(
+            f"{choice.use} returned {type(found).__name__}; wants a Split, or the indices of each silo"
+        )
+    return data.own_split(found, train.y, choice.use)
 
 
 def _column(dataset: data.Dataset, name: str) -> NDArray[Any]:

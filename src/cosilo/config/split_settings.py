@@ -1,8 +1,8 @@
 """What a recipe may say about how a simulation cuts its silos out of one dataset."""
 
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 
 class _Split(BaseModel):
@@ -76,10 +76,41 @@ class NormalSplit(_Split):
     overlap: bool = False
 
 
-SplitSettings = (
-    SuperclassSplit | DirichletSplit | ShardSplit | IidSplit | ValueSplit | SubsetSplit | NormalSplit
-)
+class OwnSplit(BaseModel):
+    """A function of one's own by import path: it gets the dataset, a seed and the other keys."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    use: str
+
+    def arguments(self) -> dict[str, Any]:
+        """The keys that are the function's own."""
+        return dict(self.model_extra or {})
+
+
+_KNOWN = SuperclassSplit | DirichletSplit | ShardSplit | IidSplit | ValueSplit | SubsetSplit | NormalSplit
 #: What a split may be called.
-SPLITS = frozenset(
-    use for kind in get_args(SplitSettings) for use in get_args(kind.model_fields["use"].annotation)
-)
+SPLITS = frozenset(use for kind in get_args(_KNOWN) for use in get_args(kind.model_fields["use"].annotation))
+
+
+def _which(value: Any) -> str | None:
+    """Which of the splits settings mean: one by its name, or by import path one's own."""
+    use = value.get("use") if isinstance(value, dict) else getattr(value, "use", None)
+    return "own" if isinstance(use, str) and "." in use else use
+
+
+SplitSettings = Annotated[
+    Annotated[SuperclassSplit, Tag("superclasses")]
+    | Annotated[DirichletSplit, Tag("dirichlet")]
+    | Annotated[ShardSplit, Tag("shards")]
+    | Annotated[IidSplit, Tag("iid")]
+    | Annotated[ValueSplit, Tag("by_value")]
+    | Annotated[SubsetSplit, Tag("subset")]
+    | Annotated[NormalSplit, Tag("normal")]
+    | Annotated[OwnSplit, Tag("own")],
+    Discriminator(
+        _which,
+        custom_error_type="split",
+        custom_error_message=f"{', '.join(sorted(SPLITS))}, or an import path",
+    ),
+]

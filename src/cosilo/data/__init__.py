@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cosilo.data.dataset import Dataset
     from cosilo.data.datasets import DATASETS, load
-    from cosilo.data.own_files import Table, read
-    from cosilo.data.splits import Split, balanced, by_value, dirichlet, iid, shards, superclasses
+    from cosilo.data.own_files import Table, from_huggingface, read
+    from cosilo.data.splits import Split, balanced, by_value, dirichlet, iid, own_split, shards, superclasses
     from cosilo.data.targets import TargetSplit, normal, subset
 
 __all__ = [
@@ -18,9 +18,11 @@ __all__ = [
     "balanced",
     "by_value",
     "dirichlet",
+    "from_huggingface",
     "iid",
     "load",
     "normal",
+    "own_split",
     "read",
     "shards",
     "subset",
@@ -35,7 +37,7 @@ if not TYPE_CHECKING:
         {
             **dict.fromkeys(__all__, "splits"),
             **dict.fromkeys(["DATASETS", "load"], "datasets"),
-            **dict.fromkeys(["Table", "read"], "own_files"),
+            **dict.fromkeys(["Table", "from_huggingface", "read"], "own_files"),
             **dict.fromkeys(["TargetSplit", "normal", "subset"], "targets"),
             "Dataset": "dataset",
         },

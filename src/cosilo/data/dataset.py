@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, form, take
+from cosilo.data.labels import in_order
 from cosilo.errors import DataError
 from cosilo.text import guess, listing
 
@@ -72,3 +73,14 @@ class Dataset:
         """The instances at `index`, with their labels and groups."""
         groups = {group: codes[index] for group, codes in self.groups.items()}
         return replace(self, X=take(self.X, index), y=self.y[index], groups=groups)
+
+
+def dataset_of(name: str, X: Instances, y: NDArray[np.object_]) -> Dataset:
+    """A dataset from instances and the names of their classes; codes are in the natural order of these.
+
+    >>> dataset_of("toy", np.zeros((2, 1)), np.array(["dog", "cat"], dtype=object)).y
+    array([1, 0])
+    """
+    classes = in_order(map(str, y))
+    codes = {one: place for place, one in enumerate(classes)}
+    return Dataset(name, X, np.array([codes[str(one)] for one in y], dtype=np.int64), classes)

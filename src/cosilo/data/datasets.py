@@ -6,7 +6,7 @@ scikit-learn and is always available.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -18,6 +18,7 @@ from cosilo.data import classes as known
 from cosilo.data import formats
 from cosilo.data.cache import cached
 from cosilo.data.dataset import Dataset
+from cosilo.data.huggingface import load_named
 from cosilo.data.images import COLOUR, GREY
 from cosilo.data.instances import blocks
 from cosilo.data.locate import Hub, find
@@ -30,8 +31,18 @@ _SEED = 20_210_401
 """Fixes the splits that a dataset does not bring itself; another value would be another dataset."""
 
 
-def load(name: str, split: SplitName = "train") -> Dataset:
+def load(
+    name: str,
+    split: SplitName = "train",
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
+    text: str | None = None,
+) -> Dataset:
     """One split of a named dataset; `DATASETS` lists the names.
+
+    A name with a slash is one that `load_dataset` of Hugging Face's `datasets` takes, such as
+    "stanfordnlp/imdb", or a folder that `save_to_disk` wrote. Only for these: `label`, `columns` and `text`
+    name the columns to read.
 
     - digits: float (n, 64), 10 classes; scikit-learn's, shuffled once, first 1,297 train, last 500 test.
     - mnist, fashion_mnist: uint8 (n, 28, 28), 10 classes; idx.gz, or the hub's Parquet.
@@ -46,6 +57,11 @@ def load(name: str, split: SplitName = "train") -> Dataset:
     >>> load("digits", "test")
     Dataset('digits': 500 instances, numbers of shape (64,), 10 classes)
     """
+    if "/" in name:
+        return load_named(name, split, label, columns, text)
+    given = [key for key, value in {"label": label, "columns": columns, "text": text}.items() if value]
+    if given:
+        raise DataError(f"dataset {name!r}: knows its own columns; leave out {', '.join(given)}")
     if name not in _LOADERS:
         raise DataError(f"no dataset {name!r}{guess(name, DATASETS)}; there are {listing(DATASETS)}")
     if split not in ("train", "test"):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.data.frames import as_known
 from cosilo.errors import DataError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def as_instances(X: Any, where: str) -> Instances:
     >>> as_instances(["a text", "another"], "silo 'a'").dtype
     dtype('O')
     """
+    X = as_known(X, where)
     if is_frame(X):
         frame = X.reset_index(drop=True)
         endless = [str(column) for column in frame.columns if _is_endless(frame[column])]

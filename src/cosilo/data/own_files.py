@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from cosilo.data.folders import read_folder
 from cosilo.data.formats import open_parquet, pick_array, read_npz
+from cosilo.data.frames import split_dataset
+from cosilo.data.huggingface import is_saved, read_saved
 from cosilo.data.instances import Instances, as_instances
-from cosilo.data.labels import class_names
+from cosilo.data.label_columns import as_names, complete
 from cosilo.errors import DataError
 from cosilo.text import cause, guess, listing
 
@@ -43,6 +45,9 @@ def read(
     - `.csv`, `.parquet`: `label` names the label column, `columns` the features (default: all others; X is a
       data frame). `text` names the one column of text instead (X is an array of strings).
     - `.npz`: array `x` or `X`; labels in array `y`, or the one that `label` names.
+    - `.npy`: the instances, which are mapped and not read into memory; `label` is the name of another `.npy`
+      beside it.
+    - a folder that `save_to_disk` of Hugging Face's `datasets` wrote (`from_huggingface`).
     - a folder: one subfolder of images per class, or images alone, which have no labels; X is (n, h, w), or
       (n, h, w, 3) if any image has colour.
 
@@ -58,15 +63,19 @@ def read(
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
+    if path.is_dir() and is_saved(path):
+        return from_huggingface(read_saved(path), label, columns, text, gaps, where=str(path))
     if path.is_dir():
         _unused(path, "takes its classes from its subfolders", label=label, columns=columns, text=text)
         return Table(*read_folder(path))
     suffix = path.suffix.lower()
-    if suffix == ".npz":
+    if suffix in (".npz", ".npy"):
         _unused(path, "has arrays, not columns", columns=columns, text=text)
-        return _npz(path, label, gaps)
+        return (_npz if suffix == ".npz" else _npy)(path, label, gaps)
     if suffix not in {".csv", ".parquet"}:
-        raise DataError(f"{path}: unsupported file type; wants .csv, .parquet, .npz or a folder of images")
+        raise DataError(
+            f"{path}: unsupported file type; wants .csv, .parquet, .npz, .npy or a folder of images"
+        )
     if text is not None and columns is not None:
         raise DataError(f"{path}: got text and columns; wants one of them")
     frame = (_csv if suffix == ".csv" else _parquet)(path, label, [text] if text is not None else columns)
@@ -77,30 +86,53 @@ def read(
         if not len(frame.columns):
             raise DataError(f"{path}: has the label {label!r} but no other column; wants features")
         return Table(as_instances(frame, str(path)), y)
-    _complete(frame[text].to_numpy(), f"{path}, column {text!r}", "texts")
+    complete(frame[text].to_numpy(), f"{path}, column {text!r}", "texts")
     return Table(as_instances(frame[text].to_numpy(dtype=object), f"{path}, column {text!r}"), y)
 
 
-def as_names(values: NDArray[Any], where: str, gaps: bool = False) -> NDArray[np.object_]:
-    """Labels as class names.
+def from_huggingface(
+    found: Any,
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
+    text: str | None = None,
+    gaps: bool = False,
+    where: str = "dataset",
+) -> Table:
+    """The instances and labels of a Hugging Face dataset; labels of the type ClassLabel become their names.
 
-    >>> as_names(np.array([3.0, 4.0]), "y").tolist()
-    ['3', '4']
+    Parameters
+    ----------
+    found : datasets.Dataset
+        One split.
+    label : str, default None
+        The column with the classes; None: the only one of the type ClassLabel.
+    columns : sequence of str, default None
+        The features; None: all others. One column of texts, images or lists becomes an array of these.
+    text : str, default None
+        The one column of texts instead.
+    gaps : bool, default False
+        Whether labels may be missing: the class is then the empty name.
+    where : str, default "dataset"
+        What it is called in errors.
+
+    Returns
+    -------
+    Table
+        `X` and `y`, for a `Silo`.
+
+    Examples
+    --------
+    >>> from datasets import ClassLabel, Dataset, Features, Value
+    >>> kinds = Features({"text": Value("string"), "label": ClassLabel(names=["bad", "good"])})
+    >>> table = from_huggingface(Dataset.from_dict({"text": ["fine", "dull"], "label": [1, 0]}, kinds))
+    >>> table.X.tolist(), table.y.tolist()
+    (['fine', 'dull'], ['good', 'bad'])
     """
-    if values.ndim != 1:
-        raise DataError(f"{where}: labels of shape {values.shape}; wants one label per instance")
-    return class_names(values, where, gaps).astype(object)
-
-
-def _complete(values: NDArray[Any], where: str, what: str) -> None:
-    import pandas as pd
-
-    missing = np.flatnonzero(pd.isna(values))
-    if len(missing):
-        raise DataError(
-            f"{where}: {len(missing)} of {len(values)} {what} are missing, the first in row "
-            f"{missing[0] + 1}; fill them or drop those rows"
-        )
+    X, y = split_dataset(found, where, label, columns, text)
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        complete(X, where, "texts")
+    names = None if y is None else as_names(y, f"{where}, labels", gaps)
+    return Table(as_instances(X, where), names)
 
 
 def _csv(path: Path, label: str | None, columns: Sequence[str] | None) -> "pd.DataFrame":
@@ -175,6 +207,29 @@ def _npz(path: Path, label: str | None, gaps: bool) -> Table:
     if len(y) != len(X):
         raise DataError(f"{path}: {len(X)} instances in {name!r}, but {len(y)} labels in {label!r}")
     return Table(X, y)
+
+
+def _npy(path: Path, label: str | None, gaps: bool) -> Table:
+    X = as_instances(_mapped(path), str(path))
+    if not len(X):
+        raise DataError(f"{path}: is empty")
+    if label is None:
+        return Table(X, None)
+    beside = path.with_name(label)
+    if not beside.is_file():
+        raise DataError(f"{path}: no labels in {beside}; wants the name of a .npy file beside it as label")
+    y = as_names(np.asarray(_mapped(beside)), str(beside), gaps)
+    if len(y) != len(X):
+        raise DataError(f"{path}: {len(X)} instances, but {len(y)} labels in {beside}")
+    return Table(X, y)
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    try:
+        found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as an array ({cause(error)})") from error
+    return found
 
 
 def _unused(path: Path, why: str, **settings: object) -> None:

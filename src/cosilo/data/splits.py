@@ -1,5 +1,6 @@
 """Ways to split a dataset between silos. All are seeded: the same seed gives the same split."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from cosilo.data.overlap import superclasses
 from cosilo.data.split import Split, as_codes, as_count, tasks_of
 from cosilo.errors import DataError
 
-__all__ = ["Split", "balanced", "by_value", "dirichlet", "iid", "shards", "superclasses"]
+__all__ = ["Split", "balanced", "by_value", "dirichlet", "iid", "own_split", "shards", "superclasses"]
 
 ATTEMPTS = 100
 
@@ -175,6 +176,40 @@ def by_value(values: ArrayLike, y: ArrayLike | None = None) -> Split:
     if len(codes) != len(array):
         raise DataError(f"values has {len(array)} entries, y {len(codes)}; wants one each per instance")
     return _split(parts, codes, names)
+
+
+def own_split(
+    parts: Mapping[str, ArrayLike] | Sequence[ArrayLike], y: ArrayLike, where: str = "split"
+) -> Split:
+    """A split of one's own: the indices of each silo's instances, perhaps by the silo's name.
+
+    No index may occur twice. The tasks are the classes in `y` of each silo's instances.
+
+    >>> own_split({"north": [0, 2], "south": [1]}, y=[0, 1, 1]).tasks
+    ((0, 1), (1,))
+    """
+    codes = as_codes(y, "y")
+    names = tuple(map(str, parts)) if isinstance(parts, Mapping) else None
+    arrays = []
+    for place, part in enumerate(parts.values() if isinstance(parts, Mapping) else parts):
+        which = repr(names[place]) if names else f"number {place}"
+        index = np.asarray(part)
+        if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index):
+            raise DataError(
+                f"{where}: the part of silo {which} is {index.dtype} of shape {index.shape}; wants indices"
+            )
+        if index.min() < 0 or index.max() >= len(codes):
+            raise DataError(
+                f"{where}: the part of silo {which} holds index {index.max()}; wants 0 to {len(codes) - 1}"
+            )
+        arrays.append(index.astype(np.int64))
+    if not arrays:
+        raise DataError(f"{where}: has no parts; wants the indices of each silo's instances")
+    all_of_them, times = np.unique(np.concatenate(arrays), return_counts=True)
+    if (times > 1).any():
+        twice = int(all_of_them[times > 1][0])
+        raise DataError(f"{where}: index {twice} is in more than one part; wants each at most once")
+    return _split(arrays, codes, names)
 
 
 def _split(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from cosilo.data.instances import Instances
+from cosilo.data.instances import Instances, is_frame
 from cosilo.errors import LearnerError
 from cosilo.learners.base import (
     Codes,
@@ -22,6 +22,7 @@ from cosilo.learners.base import (
     untrained,
     write_card,
 )
+from cosilo.learners.kinds import kinds
 from cosilo.learners.open_settings import open_seeds, parameters, quiet_settings
 from cosilo.learners.saving import model_file
 from cosilo.learners.saving.plain import keeps_itself
@@ -62,6 +63,7 @@ class Estimator:
         self.model = model
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         self.name = type(last).__name__
+        self._is_skorch = "skorch.net.NeuralNet" in kinds(type(last))
         if isinstance(last, RegressorMixin) or getattr(last, "_estimator_type", None) == "regressor":
             raise LearnerError(f"{self.name} is a regressor; wants a classifier, which predicts classes")
         if "<locals>" in type(last).__qualname__ and not self._keeps_itself:
@@ -210,8 +212,11 @@ class Estimator:
             )
 
     def _shaped(self, X: Instances) -> Instances:
-        """Flat rows for scikit-learn, which takes no more than two dimensions; others see X as it is."""
-        if isinstance(X, np.ndarray) and X.ndim > 2 and isinstance(self.model, BaseEstimator):
+        """Flat rows for scikit-learn, which takes no more than two dimensions; most others see X as it is."""
+        if self._is_skorch:  # torch's layers are of float32
+            X = X.to_numpy(dtype=np.float32) if is_frame(X) and not isinstance(self.model, Pipeline) else X
+            X = X.astype(np.float32) if isinstance(X, np.ndarray) and X.dtype == np.float64 else X
+        elif isinstance(X, np.ndarray) and X.ndim > 2 and isinstance(self.model, BaseEstimator):
             return X.reshape(len(X), -1)
         return X
 

@@ -27,10 +27,10 @@ from cosilo.learners.base import (
     write_card,
 )
 from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_module_input, as_tensor, device_of, outputs
+from cosilo.learners.tokens import Tokens, token_ids
 from cosilo.learners.trainee import AfterStep, Correction, Loss, OptimiserState, Trainee
 from cosilo.learners.training import Training
 from cosilo.learners.training_loop import train
-from cosilo.learners.zoo import hash_tokens
 from cosilo.text import listing
 
 # if torch is missing, tensors has already raised a one-line error
@@ -64,9 +64,10 @@ class Network:
         held-out data is taken; an update likewise has `update_choices`.
     update_choices : list of dict, default ()
         What to try instead of `update`.
-    tokens : int, default None
-        The size of a vocabulary: instances are then texts, and the module gets ids of their words
-        (`zoo.hash_tokens`).
+    tokens : int, list of str, mapping or callable, default None
+        Instances are then texts, and the module gets rows of whole numbers, 0 where there is no token: with
+        an int the ids of hashed words (`zoo.hash_tokens`), with words or a mapping from words to ids those of
+        a vocabulary, and with a callable whatever it returns for a list of texts (`tokens.token_ids`).
 
     Examples
     --------
@@ -90,7 +91,7 @@ class Network:
         *,
         choices: Sequence[Mapping[str, object]] = (),
         update_choices: Sequence[Mapping[str, object]] = (),
-        tokens: int | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
         if not callable(module):
             raise LearnerError(f"got {type(module).__name__}; wants an nn.Module or (shape, classes) -> one")
@@ -118,8 +119,8 @@ class Network:
         X: Instances,
         y: Codes | NDArray[np.floating[Any]],
         *,
-        n_classes: int,
-        seed: int,
+        n_classes: int | None = None,
+        seed: int | None = None,
         update: bool = False,
         warm: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
@@ -128,11 +129,18 @@ class Network:
     ) -> None:
         """Train from the template's weights, or with `warm` from the ones learnt before.
 
+        As the last step of a pipeline it is given neither the classes nor a seed: it then has those that
+        occur, and draws the seed from numpy's global state.
+
         `y` are codes, or soft targets: for each instance how much of every class it is. `training` stands in
         for the network's own. With validation data, of several choices the one with the smallest loss on it
         is taken.
         """
         soft = y.ndim == 2
+        if n_classes is None:
+            n_classes = y.shape[1] if soft else int(y.max()) + 1
+        if seed is None:
+            seed = int(np.random.randint(2**31))  # noqa: NPY002 - a step seeds the global state
         choices = [training] if training is not None else self._choices(update)
         if warm:
             self.fitted()
@@ -292,11 +300,30 @@ class Network:
     def preload(self) -> None:
         """Nothing to do: everything is imported."""
 
+    @property
+    def classes_(self) -> Codes:
+        """The codes it was trained with, as scikit-learn asks a classifier for them."""
+        self.fitted()
+        return np.arange(self.n_classes_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.module_ is not None
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn wants to know of the last step of a pipeline."""
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+        )
+
     def _tensor(self, X: Instances, columns: list[Any] | None) -> Tensor:
         if self.tokens is not None:
             if isinstance(X, pd.DataFrame) or X.dtype.kind != "O":
                 raise LearnerError(f"{self.name} wants texts; got {form(X)}")
-            X = hash_tokens(X, self.tokens)
+            return torch.from_numpy(token_ids(X, self.tokens, self.name))
         return as_tensor(columns_as_learnt(X, columns, self.name), self.name)
 
     def _built(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:
@@ -309,7 +336,8 @@ class Network:
             if not isinstance(module, nn.Module):
                 raise LearnerError(f"{self.name} built a {type(module).__name__}; wants an nn.Module")
         with torch.no_grad():
-            outputs(module.cpu().eval(), torch.zeros(2, *shape), n_classes, self.name)
+            kind = torch.float32 if self.tokens is None else torch.long
+            outputs(module.cpu().eval(), torch.zeros(2, *shape, dtype=kind), n_classes, self.name)
         # Channels last in memory is what convolutions run fastest on; numbers and names stay as they are.
         return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 

@@ -65,7 +65,7 @@ def as_tensor(X: Instances, name: str) -> Tensor:
 
 
 def as_module_input(batch: Tensor) -> Tensor:
-    """A batch as the module sees it: float32, bytes scaled to [−1, 1], images with channels first.
+    """A batch as the module sees it: float32, bytes scaled to [−1, 1], images with channels first; ids int64.
 
     Channels that were stored last stay last in memory, which is also what convolutions run fastest on.
     """
@@ -73,6 +73,8 @@ def as_module_input(batch: Tensor) -> Tensor:
         batch = batch.unsqueeze(1)
     elif batch.ndim == 4:
         batch = batch.permute(0, 3, 1, 2)
+    if batch.dtype == torch.int32:
+        return batch.long()  # token ids
     return batch.float().div_(127.5).sub_(1) if batch.dtype == torch.uint8 else batch
 
 
