@@ -1,6 +1,5 @@
 """A silo that failed is never silent: Python warns, the run has it, commands end with it."""
 
-import json
 import subprocess
 import sys
 import warnings
@@ -65,8 +64,7 @@ def test_a_command_ends_with_it(tmp_path, cosilo):
 
 def test_a_run_whose_process_is_gone_is_interrupted(tmp_path):
     federation(GaussianNB()).run(tmp_path / "run")
-    about = json.loads((tmp_path / "run/run.json").read_text())
-    (tmp_path / "run/run.json").write_text(json.dumps({**about, "status": "running"}))
+    Run(tmp_path / "run").set_status("running")
     assert Run(tmp_path / "run").status == "interrupted"
     script = (
         "import sys; from pathlib import Path; from cosilo.runs.run import locked\n"
