@@ -1,6 +1,7 @@
 """A run that waits for the administrator of a silo: what it would do, and the answer."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,14 @@ _REQUEST, _ANSWER = "request.json", "approval.json"
 _POLL = 1.0
 
 
-def wait_for(folder: Path, words: list[str], account: list[str]) -> None:
+def wait_for(folder: Path, words: list[str], account: Sequence[str] = ()) -> None:
     """Wait until somebody has said yes to a run; raise if it was no. An answer holds for the whole run.
 
     `account` is how the silo's privacy account stands now, which the run itself changes.
     """
     if not (folder / _REQUEST).exists() or read_json(folder / _REQUEST)["words"] != words:
         (folder / _ANSWER).unlink(missing_ok=True)  # it was for something else
-        write_json(folder / _REQUEST, {"words": words, "account": account})
+        write_json(folder / _REQUEST, {"words": words, "account": list(account)})
     while not (folder / _ANSWER).exists():
         time.sleep(_POLL)
     if read_json(folder / _ANSWER).get("approved") is not True:
