@@ -45,7 +45,8 @@ class Reproduction:
 
     def changed_since(self, record: ReproductionRecord) -> list[str]:
         """The cases of a record whose recipe is another one now; all, if the record does not tell it."""
-        run = dict.fromkeys(ValuePath.parse(path.partition(" / ")[0]).case for path in record.values)
+        there = [path for path, values in record.values.items() if any(one is not None for one in values)]
+        run = dict.fromkeys(ValuePath.parse(path.partition(" / ")[0]).case for path in there)
         now = {case: self.digest(case, record.size) for case in run if case in self.about.case}
         return [case for case in run if case not in now or record.recipes.get(case) != now[case]]
 
