@@ -5,14 +5,15 @@ from pathlib import Path
 
 from cosilo.errors import LearnerError
 from cosilo.learners.base import Learner
-from cosilo.learners.estimator import Estimator
-from cosilo.learners.saving import model_file
 
 _FILE = "template.skops"
 
 
 def save_untrained(learner: Learner, folder: Path) -> None:
     """Write an estimator's template, if skops can; only code can make a network or a user's class again."""
+    from cosilo.learners.estimator import Estimator
+    from cosilo.learners.saving import model_file
+
     if isinstance(learner, Estimator):
         with suppress(LearnerError):
             model_file.write(learner.model, folder / _FILE, learner.model)
@@ -20,5 +21,8 @@ def save_untrained(learner: Learner, folder: Path) -> None:
 
 def read_untrained(folder: Path) -> Learner | None:
     """The learner that was written, made of well-known libraries only; None if none was."""
+    from cosilo.learners.estimator import Estimator
+    from cosilo.learners.saving import model_file
+
     path = folder / _FILE
     return Estimator(model_file.read_known(path)) if path.exists() else None
