@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cosilo.text import plain
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
     from rich.text import Text
 
@@ -33,17 +33,26 @@ def _harmless(text: str) -> str:
 
 
 def new_table(*columns: str, right: Collection[str] = (), title: str | None = None) -> "Table":
-    """A table with these columns, some of them aligned to the right; what is too wide is folded, not cut."""
+    """A table with these columns, some of them aligned to the right; what is too wide is folded, not cut.
+
+    The first column has names, which stay whole if they leave the other columns half of the width.
+    """
+    from rich.cells import cell_len
     from rich.table import Table
 
     class Harmless(Table):
         def add_row(self, *cells: Any, **options: Any) -> None:
             super().add_row(*(_harmless(one) if isinstance(one, str) else one for one in cells), **options)
 
+        def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+            room = options.max_width - 3 * len(self.columns) - 1  # but for lines and the spaces next to them
+            names = self.columns[0]
+            names.no_wrap = max(cell_len(str(one)) for one in (names.header, *names.cells)) <= room // 2
+            yield from super().__rich_console__(console, options)
+
     table = Harmless(title=title)
-    for place, name in enumerate(columns):  # the first column has names, which stay whole
-        justify = "right" if name in right else "left"
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=place == 0)  # type: ignore[arg-type]
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
     return table
 
 
