@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cosilo.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from cosilo.comparison.function import ComparedRuns, compare
+    from cosilo.comparison.function import compare
     from cosilo.coordination.coordinator import Silos
     from cosilo.coordination.institution import Institution
     from cosilo.engines.local.engine import LocalEngine
@@ -69,7 +69,6 @@ __all__ = [
     "BadMessage",
     "Clock",
     "CoFED",
-    "ComparedRuns",
     "ConfigError",
     "CosiloError",
     "DataError",
@@ -124,7 +123,6 @@ if not TYPE_CHECKING:
         __name__,
         {
             **dict.fromkeys(__all__, "methods"),
-            "ComparedRuns": "comparison.function",
             "compare": "comparison.function",
             "Silos": "coordination.coordinator",
             "Institution": "coordination.institution",
