@@ -542,8 +542,7 @@ def test_members_are_silos():
 def test_other_data_at_a_member_is_noticed(tmp_path):
     Federation([Institution("a", [client(0)], shares=SHARED)], method=Local()).run(tmp_path / "run")
     (tmp_path / "run/result.json").unlink()
-    about = json.loads((tmp_path / "run/run.json").read_text())
-    (tmp_path / "run/run.json").write_text(json.dumps({**about, "status": "stopped"}))
+    Run(tmp_path / "run").set_status("stopped")
     other = client(1)
     other.name = "client-0"
     with pytest.raises(RunError, match=r"silo 'a': silo 'client-0': is not what it was .*: training data"):

@@ -1,6 +1,5 @@
 """Files that are whole or not there, and logs that outlive a crash."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from cosilo.runs.durable_files import (
     append_line,
     drop_partial_line,
     new_folder,
+    read_json,
     read_lines,
     write,
     write_json,
@@ -22,7 +22,7 @@ def test_a_file_is_whole_or_the_one_before(tmp_path):
 
     with pytest.raises(TypeError):
         write_json(path, {"a": object()})
-    assert json.loads(path.read_text()) == {"a": 1}
+    assert read_json(path) == {"a": 1}
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -53,8 +53,7 @@ def test_a_run_goes_on_with_the_same_data_only(tmp_path, silos, pool):
     from cosilo import Federation, Silo
 
     Federation(silos(), pool).run(tmp_path / "run")
-    about = json.loads((tmp_path / "run/run.json").read_text())
-    (tmp_path / "run/run.json").write_text(json.dumps({**about, "status": "stopped"}))
+    Run(tmp_path / "run").set_status("stopped")
     changed = silos()
     X, y = changed[0].data.all
     X = X.copy()
