@@ -116,7 +116,8 @@ def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):
     run = Federation(members, pool, CoFED()).run(tmp_path / "run")
     log = run.audit("tree")
     assert [entry["step"] for entry in log] == ["hello", "train", "label", "update"]
-    assert [sorted(entry["fields"]) for entry in log] == [["classes", "offers", "pool"], [], ["votes"], []]
+    said = ["classes", "offers", "pool", "version"]
+    assert [sorted(entry["fields"]) for entry in log] == [said, [], ["votes"], []]
     votes = log[2]["fields"]["votes"]
     assert votes == {
         "kind": "labels",
