@@ -153,10 +153,13 @@ class Method(BaseModel):
             )
 
     def unmerged(self) -> list[str]:
-        """The fields that keep institutions out: nothing says how those of their members become one."""
+        """The fields that keep institutions out: nothing says how those of their members become one.
+
+        Those of voluntary steps, which a method can do without, come last.
+        """
         return [
             f"{name!r} (step {step.name!r})"
-            for step in self.steps().values()
+            for step in sorted(self.steps().values(), key=lambda step: step.declared.voluntary)
             if step.name not in (HELLO, WANTS, EVALUATE) and self.uses(step.name)
             for name, field in step.fields.items()
             if field.merge is None
