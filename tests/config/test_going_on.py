@@ -29,7 +29,9 @@ def members():
 POOL = DIGITS_X[1000:1400]
 
 
-@pytest.mark.parametrize("method", [CoFED(alpha=0.4), CoFED(rule="winner", weights="size", rounds=2)])
+@pytest.mark.parametrize(
+    "method", [CoFED(alpha=0.4), CoFED(rule="winner", weights="size", rounds=2, accept="always")]
+)
 def test_a_late_silo_gains_as_if_it_had_been_there(method, tmp_path):
     shares = ("labels", "metrics", "size")
     for silo in (silos := members()):

@@ -109,8 +109,9 @@ LABELS = st.one_of(
     arrays.arrays(np.float64, 4, elements=st.floats(-(2**53), 2**53)),
     arrays.arrays(np.float32, 4, elements=st.floats(-1000, 1000, width=32)),
     arrays.arrays(np.bool_, 4),
-    st.lists(st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=1), min_size=1).map(
-        np.array
+    # Letters at both ends: blanks around a label do not count, and "3.0" is "3".
+    st.lists(st.text(st.characters(codec="ascii", exclude_characters="\0")), min_size=1).map(
+        lambda texts: np.array([f"c{text}c" for text in texts])
     ),
 )
 

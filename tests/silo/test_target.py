@@ -383,7 +383,16 @@ def test_scores_are_those_that_can_and_may_be_shared(tmp_path, options, found):
     assert ("labelling" in run.result) == ("labelling" in found)
     assert len(run.silos["low"].target_labels()) == 40
     left = {field for entry in run.audit("low") for field in entry["fields"]}
-    assert left <= {"classes", "pool", "offers", "training", "wanted", *SCORE, *LABELLING}  # no label
+    assert left <= {
+        "classes",
+        "pool",
+        "offers",
+        "training",
+        "wanted",
+        "version",
+        *SCORE,
+        *LABELLING,
+    }  # no label
 
 
 class Knows(Method):
@@ -454,5 +463,5 @@ def test_without_targets_nothing_is_asked_or_said_that_was_not_before(tmp_path, 
     ]
     assert "wanted" not in run.result
     assert "labelling" not in run.result
-    assert sorted(run.audit("tree")[0]["fields"]) == ["classes", "offers", "pool"]
-    assert run.silos["tree"].notes == {}
+    assert sorted(run.audit("tree")[0]["fields"]) == ["classes", "offers", "pool", "version"]
+    assert set(run.silos["tree"].notes) <= {"lessons", "guard"}  # what it learnt from, and what its data said

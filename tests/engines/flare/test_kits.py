@@ -88,10 +88,13 @@ def test_another_federation_does_not(kits, values, problem):
     ("values", "problem"),
     [
         ({"members": ["Server"]}, "members.0: got 'Server'; wants another name; a part of the coordinator"),
-        ({"members": ["a.b"]}, "members.0: got 'a.b'; wants at most 64 letters, digits, '_' and '-'"),
+        ({"members": ["a.b"]}, "members.0: got 'a.b'; wants at most 64 letters a to z, digits, '_' and '-'"),
         ({"members": ["a", "A"]}, "members: a, A; wants each name once"),
         ({"members": []}, "members: "),
-        ({"name": "my_federation"}, "name: got 'my_federation'; wants at most 40 letters, digits and '-'"),
+        (
+            {"name": "my_federation"},
+            "name: got 'my_federation'; wants at most 40 letters a to z",
+        ),
         ({"coordinator": {"host": "0.0.0.0"}}, "coordinator.host: got '0.0.0.0'; wants a host name or"),
         ({"coordinator": {"host": "::1"}}, "coordinator.host: got '::1'; wants a host name or an IPv4"),
         ({"coordinator": {"port": 0}}, "coordinator.port: got 0; wants greater than or equal to 1"),

@@ -187,8 +187,8 @@ def test_a_silo_whose_task_overlaps_nobodys(tmp_path):
         RunError, match=r"silo 'odd': its task \{x, y\} shares no class with any other"
     ) as error:
         federation.run(tmp_path / "run")
-    assert federation.check() == [str(error.value)]
     assert Constant.fits == {}
+    assert federation.check() == [str(error.value)]
 
 
 def test_a_single_silo_has_nobody_to_learn_from(tmp_path):
@@ -255,7 +255,7 @@ def test_alpha_one_elects_nothing_and_changes_nothing(tmp_path, federation):
 
 def test_local_and_cofed_train_the_same_local_models(tmp_path, federation):
     alone = federation(Local()).run(tmp_path / "local")
-    together = federation(CoFED(alpha=0.5)).run(tmp_path / "cofed")
+    together = federation(CoFED(rule="paper", alpha=0.5)).run(tmp_path / "cofed")
     assert alone.scores("local") == together.scores("local")
     assert alone.scores("federated") == {}
     assert together.scores("federated") != together.scores("local")
