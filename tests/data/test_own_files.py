@@ -145,7 +145,7 @@ class TestColumns:
 
     def test_missing_labels(self, csv, parquet):
         text = "x,y\n1,a\n2,\n3,b\n4,  \n"
-        fails(csv(text), "column 'y': 1 of 4 labels are missing, the first in row 2", label="y")
+        fails(csv(text), "column 'y': 2 of 4 labels are missing, the first in row 2", label="y")
         fails(csv("x,y\n1,a\n2,b\n3,  \n"), "1 of 3 labels are missing, the first in row 3", label="y")
         frame = pd.DataFrame({"x": [1, 2, 3], "y": [1, None, None]})
         fails(parquet(frame), "2 of 3 labels are missing, the first in row 2", label="y")
@@ -163,7 +163,7 @@ class TestColumns:
         fails(csv("a,b\n1,2\n3,4,5\n"), "cannot be read as csv")
         fails(csv("näme,b\n1,2\n", "latin-1"), "cannot be read as csv in UTF-8")
         (tmp_path / "text.docx").touch()
-        fails(tmp_path / "text.docx", "wants .csv, .parquet, .npz or a folder of images")
+        fails(tmp_path / "text.docx", "wants .csv, .parquet, .npz, .npy or a folder of images")
         (tmp_path / "bad.parquet").write_bytes(b"")
         fails(tmp_path / "bad.parquet", "cannot be read as Parquet")
 
