@@ -86,7 +86,15 @@ def outcome(run: Run, pool: np.ndarray) -> dict:
         models[name] = (learner.predict_proba if learner.has_probabilities else learner.predict)(
             pool
         ).tolist()
-    left = {name: [e for e in run.audit(name) if not e.get("again")] for name in run.silos}
+    times = {"at", "digest", "chain", "checksum"}
+    left = {
+        name: [
+            {key: value for key, value in line.items() if key not in times}
+            for line in run.audit(name)
+            if line.get("way", "out") == "out" and not line.get("again")
+        ]
+        for name in run.silos
+    }
     return {"result": run.result, "asks": asks, "models": models, "left": left}
 
 

@@ -35,7 +35,7 @@ def test_an_attacker_finds_no_more_than_was_claimed():
 
 
 def test_the_same_attack_finds_a_training_with_too_little_noise():
-    assert found_by_attack(2.0, less_noise=10) > 2.0
+    assert found_by_attack(1.0, less_noise=100) > 1.0  # chance comes from the system: a wide margin
 
 
 def test_by_hand():

@@ -205,7 +205,7 @@ def test_a_carrier_alone_gives_one_answer_for_each_silo(tmp_path, silos, make):
 
 def test_large_messages_travel_whole_both_ways(tmp_path, silos):
     class_ = Echo()
-    run = Federation(silos(shares=["weights"]), method=class_, engine=LocalEngine(2)).run(tmp_path / "run")
+    run = Federation(silos(shares=["logits"]), method=class_, engine=LocalEngine(2)).run(tmp_path / "run")
     assert run.result["sums"] == {"tree": 3 * 2.0**21, "bayes": 3 * 2.0**21, "nearest": 3 * 2.0**21}
 
 

@@ -32,7 +32,8 @@ COSILO = str(Path(sys.executable).with_name("cosilo"))
 ADDRESSES = {"coordinator": "10.77.0.1", "north": "10.77.0.2", "south": "10.77.0.3"}
 BRIDGE = "cosilo-br"
 GUIDE = Path(__file__).parents[3] / "docs" / "deploy.md"
-SILO, FEDERATION = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+_BLOCKS = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+SILO, FEDERATION = (next(block for block in _BLOCKS if key in block) for key in ("label =", "members ="))
 
 
 def sh(*command):

@@ -29,7 +29,7 @@ LIES = {
 def test_bad_replies_are_rejected_and_named_and_the_run_goes_on(deployment):
     """No label outside the task, no NaN, nothing undeclared, no pickle; and no silo asks another."""
     deployment.write_cofed(tree='{ use = "tricks.liar" }', svm='{ use = "tricks.intruder" }')
-    run = deployment.submit(("tree", "svm", "net"), "cofed", _rounds=4, quorum=0.3)
+    run = deployment.submit(("tree", "svm", "net"), "cofed", _rounds=4, _accept="always", quorum=0.3)
     assert run.status == "finished"
     assert list(run.scores("federated")) == ["net"]
     failures = {(one["ask"], one["silo"]): one["text"] for one in run.result["failures"]}
@@ -69,7 +69,7 @@ def test_bad_replies_are_rejected_and_named_and_the_run_goes_on(deployment):
 
 def test_a_policy_that_does_not_allow_a_field_ends_the_run_before_anything_is_computed(deployment):
     deployment.write_cofed()
-    deployment.file("tree").write_text(deployment.file("tree").read_text() + 'shares = ["metrics"]\n')
+    deployment.file("tree").write_text('shares = ["metrics"]\n' + deployment.file("tree").read_text())
     with pytest.raises(RunError) as stopped:
         deployment.submit(("tree",), "cofed")
     why, then = str(stopped.value).splitlines()

@@ -1,5 +1,6 @@
 """A run between organisations is the same, bit for bit, as one on the local engine."""
 
+import json
 import re
 import zipfile
 from io import BytesIO
@@ -36,11 +37,24 @@ def files(folder: Path, *without: str) -> dict[str, object]:
     }
 
 
+def audited(record: Path) -> list[dict]:
+    """What left a silo, without when."""
+    lines = [json.loads(line) for line in (record / "audit.jsonl").read_text().splitlines()]
+    times = {"at", "digest", "chain", "checksum"}
+    return [
+        {key: value for key, value in line.items() if key not in times}
+        for line in lines
+        if line.get("way") == "out"
+    ]
+
+
 def assert_same(deployment, run: Run, local: Run) -> None:
     """The same models, notes, scores and audit logs at the silos; the same replies and results here."""
     for name in run.about["silos"]:
-        ours = files(deployment.record(run, name), ".lock", "events.jsonl", "asks.jsonl", "done.json")
-        theirs = files(local.folder / "silos" / name, ".lock", "events.jsonl", "asks.jsonl", "done.json")
+        without = (".lock", "events.jsonl", "asks.jsonl", "done.json", "audit.jsonl")
+        ours = files(deployment.record(run, name), *without)
+        theirs = files(local.folder / "silos" / name, *without)
+        assert audited(deployment.record(run, name)) == audited(local.folder / "silos" / name)
         assert any("model" in path for path in ours), f"{name} has no model"
         assert ours.keys() == theirs.keys()
         assert [path for path in ours if ours[path] != theirs[path]] == []
