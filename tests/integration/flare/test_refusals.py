@@ -22,7 +22,7 @@ LIES = {
     4: "field 'votes': label 99 of instance 0 is outside the task; wants 0 … 3, or -1 for an abstention",
     7: "field 'votes': got 600 labels; the pool has 300 instances",
     10: "field 'patients' was not declared; declared are ['votes']",
-    13: "got N bytes that are not a message (UnicodeDecodeError)",  # a pickle
+    13: "got N bytes that are not a message (ValueError)",  # a pickle
 }
 
 

@@ -40,7 +40,7 @@ def files(folder: Path, *without: str) -> dict[str, object]:
 def audited(record: Path) -> list[dict]:
     """What left a silo, without when."""
     lines = [json.loads(line) for line in (record / "audit.jsonl").read_text().splitlines()]
-    times = {"at", "digest", "chain", "checksum"}
+    times = {"at", "seconds", "digest", "chain", "checksum"}
     return [
         {key: value for key, value in line.items() if key not in times}
         for line in lines
