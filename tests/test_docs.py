@@ -141,7 +141,7 @@ def answer(command: str, folder: Path) -> str:
 
 def comparable(text: str) -> str:
     """Without what differs from one run to the next: seconds and dates."""
-    text = re.sub(r" *\b\d+(\.\d+)? (s|min)\b", " 1 s", text)
+    text = re.sub(r" *\b\d+(\.\d+)? (ms|s|min)\b", " 1 s", text)
     return re.sub(r"\b20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?", "2026-01-01", text)
 
 
@@ -204,6 +204,7 @@ def test_what_a_page_says_can_be_done(page, tmp_path, monkeypatch, capsys):
     ("shown", "printed", "fits"),
     [
         ("$ a\ndone in 0.1 s\n", "$ a\ndone in 12.3 s\n", True),
+        ("$ a\n│ 696 ms │\n", "$ a\n│  1.2 s │\n", True),
         ("$ a\none\n…\nlast\n", "$ a\none\ntwo\nthree\nlast\n", True),
         ("$ a\none\n…\n", "$ a\none\ntwo\n", True),
         ("$ a\n87.1%\n", "$ a\n87.2%\n", False),

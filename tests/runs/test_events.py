@@ -3,17 +3,21 @@
 import gc
 import warnings
 
+import pytest
+
 from cosilo.protocol.events import Event, Happening
 from cosilo.runs.events import EventLog
 
 
-def test_a_log_that_nobody_holds_is_closed_without_a_warning(tmp_path):
-    events = EventLog(tmp_path / "events.jsonl")
-    events(Event(Happening.START))
-    events.itself = events  # as an error that holds a frame does: only the collector finds it
+def test_a_log_is_closed_when_its_run_ends(tmp_path):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        with EventLog(tmp_path / "events.jsonl") as events:
+            events(Event(Happening.START))
+        with pytest.raises(ValueError, match="closed"):
+            events(Event(Happening.START))
         del events
         gc.collect()
-    assert [str(one.message) for one in said if "events.jsonl" in str(one.message)] == []
-    assert [event["event"] for event in EventLog(tmp_path / "events.jsonl").read()] == ["start"]
+    assert [str(one.message) for one in said] == []
+    with EventLog(tmp_path / "events.jsonl") as events:
+        assert [event["event"] for event in events.read()] == ["start"]

@@ -115,12 +115,13 @@ class Institution(Participant):
         self._record, self._met = record, False
         self._journal = Journal(folder / "journal")
         self._carrier, self._procedure = carrier, procedure
+        self._events = EventLog(folder / "events.jsonl")
         self._members = Silos(
             [silo.name for silo in self.silos],
             procedure,
             carrier,
             self._journal,
-            [EventLog(folder / "events.jsonl")],
+            [self._events],
             seed=self.seed,
             quorum=self.quorum,
             within=self.name,
@@ -131,6 +132,7 @@ class Institution(Participant):
         """Close the members."""
         if self._carrier is not None:
             self._carrier.close()
+            self._events.close()
         self._carrier = self._members = None
 
     @property

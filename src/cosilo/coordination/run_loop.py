@@ -89,9 +89,14 @@ class Engine(Protocol):
 
 def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
     """Do the coordinator's part of the rest of a run."""
+    with EventLog(planned.run.folder / "events.jsonl") as events:
+        _coordinate(planned, carrier, events)
+
+
+def _coordinate(planned: PlannedRun, carrier: Carrier, events: EventLog) -> None:
     run, method, terms = planned.run, planned.method, planned.terms
     curve = _Curve(run.folder / "so_far.json")
-    observers: list[Observer] = [EventLog(run.folder / "events.jsonl"), curve, *planned.observers]
+    observers: list[Observer] = [events, curve, *planned.observers]
 
     def tell(what: Happening, **facts: object) -> None:
         for observer in observers:

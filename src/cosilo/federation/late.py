@@ -31,12 +31,12 @@ def add_silo(run: RunDirectory, silo: Silo, observers: Sequence[Observer] = ()) 
             f"{run.folder}: is between organisations, where a new silo needs new kits: docs/deploy.md"
         )
     method = method_of(run)
-    with locked(run.folder):
+    with locked(run.folder), EventLog(run.folder / "events.jsonl") as events:
         journal = Journal(run.folder / "journal")
         after = about.get("late", {}).get(silo.name, journal.last_number)
         run.set_status("finished", late={**about.get("late", {}), silo.name: after})
         carrier = InProcess([silo])
-        watching: list[Observer] = [EventLog(run.folder / "events.jsonl"), *observers]
+        watching: list[Observer] = [events, *observers]
         silos = Silos([*about["silos"], silo.name], method, carrier, journal, watching, seed=about["seed"])
         others = {name: run.last_replies("hello")[name] for name in about["silos"]}
 

@@ -17,6 +17,10 @@ NETWORK = '{ use = "mlp", hidden = [8], training = { optimiser = "sgd", lr = 0.0
 
 def content(path: Path) -> object:
     """A file's bytes. A skops file names its parts by addresses in memory: these are counted instead."""
+    if path.name == "state.json":  # checksums of all files, of skops files too
+        state = json.loads(path.read_text())
+        files = {name: checksum for name, checksum in state["files"].items() if not name.endswith(".skops")}
+        return {**state, "files": files, "checksum": None}
     if not zipfile.is_zipfile(path):
         return path.read_bytes()
     with zipfile.ZipFile(path) as parts:
@@ -64,8 +68,6 @@ def assert_same(deployment, run: Run, local: Run) -> None:
     assert run.result == local.result
 
 
-# state.json of one step differs, models, scores, replies and results do not; the cause is not found yet.
-@pytest.mark.xfail(strict=False, reason="a silo's state.json differs from the local engine's")
 def test_cofed_with_a_tree_an_svm_and_a_network(deployment, tmp_path):
     deployment.write_cofed()
     case = (("tree", "svm", "net"), "cofed")

@@ -64,4 +64,5 @@ def coordinate_job(folder: Path, federation: dict[str, Any], carrier: FlareCarri
             coordinate_run(PlannedRun(run, method, terms), carrier)
         except JobHeld:
             run.set_status("stopped")
-            EventLog(folder / "events.jsonl")(Event(Happening.HELD))
+            with EventLog(folder / "events.jsonl") as events:
+                events(Event(Happening.HELD))
