@@ -56,9 +56,9 @@ def test_lines_and_tables_take_any_name(capsys, name):
 def recipe(tmp_path, monkeypatch):
     """Write a recipe with these silos, whose classes are called [/] and [red]."""
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{age},{'[/]' if age % 2 else '[red]'}\n" for age in range(20, 60))
+    rows = "".join(f"{age}.5,{'[/]' if age % 2 else '[red]'}\n" for age in range(20, 60))
     (tmp_path / "people.csv").write_text("age,sick\n" + rows)
-    (tmp_path / "pool.csv").write_text("age\n" + "\n".join(map(str, range(20, 60))) + "\n")
+    (tmp_path / "pool.csv").write_text("age\n" + "\n".join(f"{age}.5" for age in range(20, 60)) + "\n")
 
     def write(*names):
         silos = "".join(f'[[silo]]\nname = "{name}"\npath = "people.csv"\n' for name in names)

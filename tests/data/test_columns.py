@@ -53,12 +53,16 @@ def test_what_to_look_at():
         {
             "age": ["?" if i == 6 else str(i) for i in range(30)],
             "id": [f"p{i}" for i in range(30)],
+            "number": range(100, 130),
             "job": ["nurse", "cook", "vet"] * 10,
         }
     )
     assert notes(frame) == [
         "column 'age': 1 of 30 values is no number, the first in row 7: all of it is taken for words",
-        "column 'id': all 30 values are different, as those of an identifier are",
+        "column 'id': all 30 values are different, as those of an identifier are; "
+        'if it is one, leave it out: columns = ["-id"]',
+        "column 'number': all 30 values are different, as those of an identifier are; "
+        'if it is one, leave it out: columns = ["-number"]',
     ]
 
 

@@ -26,13 +26,17 @@ def audit(
 
     path = _log(place, name)
     entries = read_lines(path)
-    table = new_table("time", "", "ask", "step", "bytes", "what", "digest", right=["bytes"])
+    table = new_table("time", "way", "ask", "step", "bytes", "what (and its kind)", right=["bytes"])
+    day = ""
     for entry in entries:
-        at = f"{datetime.fromtimestamp(entry['at']):%Y-%m-%d %H:%M:%S}" if "at" in entry else ""
-        way = "→ in" if entry.get("way") == "in" else "← out"
-        cells = (str(entry["ask"]), entry["step"], str(entry.get("bytes", "")), _what(entry))
-        table.add_row(at, way, *cells, str(entry.get("digest", ""))[:12])
+        at = datetime.fromtimestamp(entry.get("at", 0))  # 0: of a version whose logs had no times
+        if day != (day := f"{at:%Y-%m-%d}"):
+            table.add_row(day)
+        way = "in" if entry.get("way") == "in" else "out"
+        cells = (str(entry["ask"]), entry["step"], f"{entry.get('bytes', 0):,}", _what(entry))
+        table.add_row(f"{at:%H:%M:%S}", way, *cells)
     show(table)
+    say(f"every field by its name and form, with digests: {path}")
     left = [entry for entry in entries if entry.get("way", "out") == "out" and not entry.get("again")]
     say(f"left: {sum(entry.get('bytes', 0) for entry in left)} bytes in {len(left)} messages")
     kinds = {field["kind"] for entry in left for field in entry.get("fields", {}).values()}
@@ -41,7 +45,7 @@ def audit(
     broken = broken_at(entries)
     if broken is not None:
         raise RunError(f"{path}: line {broken} is not as it was written, or a line before it is missing")
-    if entries:
+    if entries and "chain" in entries[-1]:
         say(f"the log is whole: {len(entries)} lines, the last has the hash {entries[-1]['chain'][:16]}")
 
 
@@ -71,7 +75,8 @@ def _what(entry: dict[str, Any]) -> str:
         return str(entry["failure"])
     again = " (again)" if entry.get("again") else ""
     fields = entry.get("fields", {})
-    return ", ".join(f"{name}: {one['kind']}, {one['form']}" for name, one in fields.items()) + again
+    lines = [f"{one['about']} ({one['kind']})" for one in fields.values()]
+    return "\n".join(lines) + again
 
 
 def _log(place: Path, name: str | None) -> Path:

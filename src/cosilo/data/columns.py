@@ -69,9 +69,17 @@ def notes(X: Instances) -> list[str]:
     for name in X.columns:
         if stray := strays(X[name]):
             found.append(f"column {name!r}: {stray}: all of it is taken for words")
-        elif _kind(X[name]) == "words" and len(X) > 20 and X[name].nunique() == len(X):
-            found.append(f"column {name!r}: all {len(X)} values are different, as those of an identifier are")
+        elif _could_name(X[name]) and len(X) > 20 and X[name].nunique() == len(X):
+            found.append(
+                f"column {name!r}: all {len(X)} values are different, as those of an identifier are; "
+                f'if it is one, leave it out: columns = ["-{name}"]'
+            )
     return found
+
+
+def _could_name(column: "pd.Series[Any]") -> bool:
+    """Whether identifiers are written like this: words, or whole numbers."""
+    return _kind(column) == "words" or column.dtype.kind in "iu"
 
 
 def _kind(column: "pd.Series[Any]") -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.data.feature_columns import features
 from cosilo.errors import DataError
 from cosilo.text import guess, listing
 
@@ -55,9 +56,8 @@ def split_dataset(
     if label is None:
         typed = [name for name, kind in found.features.items() if type(kind).__name__ == "ClassLabel"]
         label = typed[0] if len(typed) == 1 else None
-    features = [text] if text is not None else [name for name in there if name != label]
-    features = features if columns is None else list(columns)
-    for name in [*features, *([] if label is None else [label])]:
+    wanted = [text] if text is not None else features(there, label, columns)
+    for name in [*wanted, *([] if label is None else [label])]:
         if name not in there:
             raise DataError(
                 f"{where}: no column {name!r}{guess(name, there)}; it has {listing(map(repr, there))}"
@@ -67,7 +67,7 @@ def split_dataset(
         values = found[label][:]
         names = getattr(found.features[label], "names", None)
         y = np.array([names[v] if names and v is not None and v >= 0 else v for v in values], dtype=object)
-    return columns_of_dataset(found, features, where), y
+    return columns_of_dataset(found, wanted, where), y
 
 
 def columns_of_dataset(found: Any, columns: Sequence[str], where: str) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.data.feature_columns import features
 from cosilo.data.folders import read_folder
 from cosilo.data.formats import open_parquet, pick_array, read_npz
 from cosilo.data.frames import split_dataset
@@ -107,7 +108,8 @@ def from_huggingface(
     label : str, default None
         The column with the classes; None: the only one of the type ClassLabel.
     columns : sequence of str, default None
-        The features; None: all others. One column of texts, images or lists becomes an array of these.
+        The features, or what is none, with a minus; None: all others. One column of texts, images or lists
+        becomes an array of these.
     text : str, default None
         The one column of texts instead.
     gaps : bool, default False
@@ -179,8 +181,8 @@ def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> "p
 
 def _wanted(path: Path, there: list[str], label: str | None, columns: Sequence[str] | None) -> list[str]:
     """The columns to read: features, then the label; or an error that lists the columns of the file."""
-    features = [name for name in there if name != label] if columns is None else list(columns)
-    wanted = features if label is None else [*features, label]
+    found = features(there, label, columns)
+    wanted = found if label is None else [*found, label]
     for name in wanted:
         if name not in there:
             comma = "; is it separated by commas?" if len(there) == 1 else ""
