@@ -8,10 +8,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: .venv/core
 	$(BIN)/cosilo demo
 
-# Tests of real FLARE processes share ports and network namespaces: one after the other.
+# Tests of real FLARE processes share ports and network namespaces, those of Ray a cluster: one after the other.
 test: .venv/all lint
-	$(BIN)/python -m pytest -n 2 --ignore tests/integration/flare
-	$(BIN)/python -m pytest tests/integration/flare
+	$(BIN)/python -m pytest -n 2 --ignore tests/integration/flare --ignore tests/integration/ray
+	$(BIN)/python -m pytest tests/integration/flare tests/integration/ray
 
 lint: .venv/all
 	$(BIN)/ruff check
@@ -30,7 +30,7 @@ lint: .venv/all
 .venv/all: .venv/core
 	@echo "installing all extras into .venv, a few minutes"
 	$(PIP) torch
-	$(PIP) -e '.[torch,data,flare,privacy,export,tracking,docs,dev]'
+	$(PIP) -e '.[torch,data,flare,ray,privacy,export,tracking,docs,dev]'
 	touch $@
 
 # The site, from docs/ and the docstrings, in docs/_build/html; a warning is an error.

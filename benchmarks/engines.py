@@ -1,18 +1,21 @@
-"""What distance costs: `python benchmarks/engines.py`, under five minutes; needs the flare extra.
+"""What distance costs: `python benchmarks/engines.py`, under five minutes; needs the extras flare and ray.
 
-The same silos on the local engine (two workers) and between real FLARE processes with certificates, on
-loopback. FedAvg with a network of 10 MB that trains on one batch, for 3 and 10 silos: what an ask takes that
-carries next to nothing (`evaluate`), and one with 10 MB to each silo and 10 MB back (`train`, of which a part
-is the training itself, the same on both). Medians over the rounds. Then CoFED with a tree, an SVM and a
-network, from the first ask to the result. Start-up is from nothing to the first ask.
+The same silos on the local engine (two workers), on a Ray cluster of two nodes with one CPU each that is
+there already, and between real FLARE processes with certificates, all on loopback. FedAvg with a network of
+10 MB that trains on one batch, for 3 and 10 silos: what an ask takes that carries next to nothing
+(`evaluate`), and one with 10 MB to each silo and 10 MB back (`train`, of which a part is the training itself,
+the same on all). Medians over the rounds. Then CoFED with a tree, an SVM and a network, from the first ask to
+the result. Start-up is from nothing to the first ask.
 """
 
 import contextlib
+import os
 import socket
 import statistics
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +98,34 @@ def local(settings: FederationSettings, folder: Path) -> tuple[RunDirectory, flo
     return run, run.events()[1]["at"] - started
 
 
+@contextlib.contextmanager
+def cluster() -> Iterator[str]:
+    """The address of a Ray cluster on this machine, as the tests have it."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (as the workers of the local engine)
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "include_dashboard": False, "node_ip_address": "127.0.0.2"}
+    made = Cluster(initialize_head=True, head_node_args=node)
+    made.add_node(**node)
+    yield made.address
+    made.shutdown()
+
+
+def on_ray(settings: FederationSettings, folder: Path, address: str) -> tuple[RunDirectory, float]:
+    """The same on a cluster, from a recipe with the silos' files, and when its first ask went out."""
+    started = time.time()
+    from cosilo.config import build
+    from cosilo.engines.ray.engine import RayEngine
+
+    silos = [tomllib.loads((folder / f"{name}.toml").read_text()) for name in settings.members]
+    method = {"use": settings.method.use, **settings.method.parameters()}
+    values = {"seed": settings.seed, "method": method, "silo": silos}
+    federation = build.federation(values, build.Source("recipe", folder), engine=RayEngine(address))
+    run = federation.run(folder / "ray")
+    return run, next(event["at"] for event in run.events() if event["event"] == "ask") - started
+
+
 def seconds(run: RunDirectory, step: str) -> float:
     return float(statistics.median(ask["seconds"] for ask in run.asks() if ask["step"] == step))
 
@@ -107,9 +138,9 @@ def span(run: RunDirectory) -> float:
 
 
 def compared(
-    method: dict[str, Any], learners: list[str], shares: str
+    method: dict[str, Any], learners: list[str], shares: str, address: str
 ) -> dict[str, tuple[RunDirectory, float]]:
-    """A run on both engines, with what each took to start."""
+    """A run on every engine, with what each took to start."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         names = write_silos(folder, learners, shares)
@@ -117,7 +148,7 @@ def compared(
         values = {"name": "engines", "members": names, "method": method}
         values |= {"pool": {"fingerprint": pool, "size": 500}, "coordinator": {"port": free_port()}}
         settings = as_federation(values, "benchmark")
-        found = {"local": local(settings, folder)}
+        found = {"local": local(settings, folder), "ray": on_ray(settings, folder, address)}
         started = time.time()
         with deployed(settings, folder) as kit:
             run = submit(settings, kit, lambda line: None, patience=120.0)
@@ -132,16 +163,22 @@ def compared(
 
 
 def main() -> None:
+    with cluster() as address:
+        compare_all(address)
+
+
+def compare_all(address: str) -> None:
     fedavg = {"use": "fedavg", "rounds": ROUNDS, "epochs": 1, "local": False}
     for count in (3, 10):
-        found = compared(fedavg, [WIDE] * count, '["weights", "size", "metrics"]')
+        found = compared(fedavg, [WIDE] * count, '["weights", "size", "metrics"]', address)
         for engine, (run, start) in found.items():
             empty, heavy = (run.about["asked"][step] for step in ("evaluate", "train"))
             print(f"{count} silos, {engine}: first ask after {start:.1f} s, {empty=:.3f} s, {heavy=:.3f} s")
             print(f"figure {engine}_{count}_startup_seconds {start:.1f}")
             print(f"figure {engine}_{count}_empty_seconds {empty:.4f}")
             print(f"figure {engine}_{count}_10MB_seconds {heavy:.3f}", flush=True)
-    for engine, (run, start) in compared({"use": "cofed"}, MIXED, '["labels", "metrics"]').items():
+    mixed = compared({"use": "cofed"}, MIXED, '["labels", "metrics"]', address)
+    for engine, (run, start) in mixed.items():
         print(f"CoFED, {engine}: first ask after {start:.1f} s, then {run.about['spans']:.2f} s")
         print(f"figure {engine}_cofed_seconds {run.about['spans']:.2f}")
         print(f"figure {engine}_cofed_with_startup_seconds {start + run.about['spans']:.1f}", flush=True)

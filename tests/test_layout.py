@@ -23,6 +23,8 @@ ROOMS = {
     "silo": "silo/test_silo.py",
     # What runs inside FLARE's processes is tested with these processes.
     "engines/flare": "integration/flare/test_same.py",
+    # What runs on the nodes of a cluster is tested on one.
+    "engines/ray": "integration/ray/test_same.py",
 }
 #: Modules without behaviour of their own: what is tested is whoever makes and reads their values.
 PLAIN = {

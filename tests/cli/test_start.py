@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"sklearn", "pandas", "matplotlib", "scipy", "torch", "nvflare", "pyarrow", "skops"}
+HEAVY = {"sklearn", "pandas", "matplotlib", "scipy", "torch", "nvflare", "ray", "pyarrow", "skops"}
 RECIPE = """
 [simulation]
 dataset = "digits"

@@ -18,7 +18,7 @@ def test_a_wrong_name_is_one_line(silos):
     with pytest.raises(ConfigError) as error:
         Federation(silos(), method=Local(), engine="flair")
     assert str(error.value) == (
-        "engine 'flair': there is no such engine (did you mean 'flare'?); wants local, flare"
+        "engine 'flair': there is no such engine (did you mean 'flare'?); wants local, flare, ray"
     )
 
 

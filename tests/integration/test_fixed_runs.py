@@ -24,6 +24,7 @@ torch = pytest.importorskip("torch")
 
 from cosilo import Institution, Run  # noqa: E402
 from cosilo.config import build  # noqa: E402
+from cosilo.engines.ray.engine import RayEngine  # noqa: E402
 
 HASHES = Path(__file__).with_name("fixed_runs.json")
 #: What a log says about time, and not about the result.
@@ -205,7 +206,7 @@ def _notes(path: Path, seed: int) -> str:
     return path.name
 
 
-def outcome(name: str, folder: Path, engine: str = "local", workers: int | None = None) -> dict[str, Any]:
+def outcome(name: str, folder: Path, engine: Any = "local", workers: int | None = None) -> dict[str, Any]:
     """What came out of a run: hashes part by part, and numbers that hardly depend on rounding."""
     source = build.Source("fixed.toml", folder)
     values = prepare(name, folder)
@@ -319,6 +320,26 @@ def test_it_is_the_same_for_any_number_of_workers_and_on_flare(name, workers, tm
         compare(outcome(name, tmp_path, engine="flare"), name)
     else:
         compare(outcome(name, tmp_path, workers=workers), name)
+
+
+@pytest.fixture(scope="module")
+def two_nodes():
+    """A Ray cluster at a loopback address that Ray does not replace, as it does 127.0.0.1."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
+    node |= {"node_ip_address": "127.0.0.2"}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
+    cluster.add_node(**node)
+    yield cluster.address
+    cluster.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_it_is_the_same_on_a_cluster(name, two_nodes, tmp_path):
+    compare(outcome(name, tmp_path, engine=RayEngine(two_nodes)), name)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Arguments and options that several commands take."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,3 +11,11 @@ Sets = Annotated[
 ]
 RecipeFile = Annotated[Path, typer.Argument(metavar="FILE.toml", help="A recipe.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, or that of a comparison.")]
+EngineName = Annotated[
+    Literal["local", "flare", "ray"],
+    typer.Option("--engine", help="Where: here, on the simulator of NVIDIA FLARE, or on a Ray cluster."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="The head of the Ray cluster; unless told, that of this machine."),
+]

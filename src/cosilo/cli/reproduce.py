@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cosilo.cli.arguments import Address, EngineName
 from cosilo.cli.printing import new_table, say, show, tell
+from cosilo.cli.running import chosen_engine
 from cosilo.errors import ConfigError, CosiloError, RunError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from cosilo.coordination.run_loop import Engine
     from cosilo.reproduce.library import Reproduction
     from cosilo.reproduce.record import ReproductionRecord
 
@@ -53,6 +56,8 @@ def reproduce(
     folder: Annotated[Path, typer.Option("--dir", help="Where runs and records are.")] = Path(
         "reproductions"
     ),
+    engine: EngineName = "local",
+    address: Address = None,
     page: Annotated[
         Path | None,
         typer.Option(
@@ -70,7 +75,8 @@ def reproduce(
     chosen = every if all_ else [find(name) for name in names or []]
     if not chosen and page is None:
         raise ConfigError("reproduce: wants a NAME, --all, --list or --page; --list shows the names")
-    failed = _reproduce_each(chosen, size, seeds or (3 if size == "laptop" else 1), folder, hours)
+    where = chosen_engine(engine, address)
+    failed = _reproduce_each(chosen, size, seeds or (3 if size == "laptop" else 1), folder, hours, where)
     if page is not None:
         _page(page, folder)
     if failed:
@@ -78,7 +84,12 @@ def reproduce(
 
 
 def _reproduce_each(
-    chosen: "list[Reproduction]", size: Size, seeds: int, folder: Path, hours: float | None
+    chosen: "list[Reproduction]",
+    size: Size,
+    seeds: int,
+    folder: Path,
+    hours: float | None,
+    engine: "Engine | str",
 ) -> list[str]:
     from cosilo.reproduce.run_cases import run_reproduction
 
@@ -87,7 +98,7 @@ def _reproduce_each(
         with _at_most(hours) as over:
             for one in chosen:
                 try:
-                    found = run_reproduction(one, size, seeds, folder, tell)
+                    found = run_reproduction(one, size, seeds, folder, tell, engine)
                 except CosiloError as error:
                     if len(chosen) == 1:
                         raise

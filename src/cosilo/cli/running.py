@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cosilo.cli.arguments import RecipeFile, RunFolder, Sets
+from cosilo.cli.arguments import Address, EngineName, RecipeFile, RunFolder, Sets
 from cosilo.cli.checking import refuse_party
 from cosilo.cli.printing import say, show, tell
-from cosilo.errors import RunError, SiloFailed
+from cosilo.errors import ConfigError, RunError, SiloFailed
 
 if TYPE_CHECKING:
     from cosilo.comparison.plan import Plan
     from cosilo.config.source import Source
+    from cosilo.coordination.run_loop import Engine
 
-Engine = Literal["local", "flare"]
 Tracker = Literal["mlflow", "tensorboard"]
 Track = Annotated[
     Tracker | None, typer.Option("--track", help="Also hand the results to a tracker (extra tracking).")
@@ -54,9 +54,8 @@ def run(
     file: RecipeFile,
     set_: Sets = None,
     folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
-    engine: Annotated[
-        Engine, typer.Option(help="Where: here, or on the simulator of NVIDIA FLARE.")
-    ] = "local",
+    engine: EngineName = "local",
+    address: Address = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Serve the run's page on this machine meanwhile.")
     ] = False,
@@ -66,9 +65,10 @@ def run(
     from cosilo.config import settings
     from cosilo.config.source import Source
 
+    chosen = chosen_engine(engine, address)
     values = settings.read(file, set_ or [])
     refuse_party(values, file)
-    _run(values, Source(str(file), file.parent), folder, engine, watch=watch, track=track)
+    _run(values, Source(str(file), file.parent), folder, chosen, watch=watch, track=track)
 
 
 def compare(
@@ -86,6 +86,8 @@ def compare(
     folder: Annotated[
         Path | None, typer.Option("--dir", help="The comparison's directory; one that is there goes on.")
     ] = None,
+    engine: EngineName = "local",
+    address: Address = None,
     track: Track = None,
 ) -> None:
     """Run several methods on several seeds of a recipe; ends with a table and a report of mean ± spread."""
@@ -93,15 +95,15 @@ def compare(
     from cosilo.config import settings
     from cosilo.config.source import Source
 
-    source = Source(str(file), file.parent)
+    chosen, source = chosen_engine(engine, address), Source(str(file), file.parent)
     values = settings.read(file, set_ or [])
     refuse_party(values, file)
     folder = default_folder(values, source) if folder is None else folder
     names = [name.strip() for name in methods.split(",")]
-    _compare(plan_for(values, source, names, seeds, folder), folder, track)
+    _compare(plan_for(values, source, names, seeds, folder), folder, chosen, track)
 
 
-def resume(folder: RunFolder) -> None:
+def resume(folder: RunFolder, engine: EngineName = "local", address: Address = None) -> None:
     """Continue a run or a comparison that was interrupted; completed steps are not repeated."""
     from cosilo.cli.results import show_run
     from cosilo.comparison.plan import has_plan, read_plan
@@ -109,8 +111,9 @@ def resume(folder: RunFolder) -> None:
     from cosilo.engines.flare import runs as between
     from cosilo.runs.run import RunDirectory
 
+    chosen = chosen_engine(engine, address)
     if has_plan(folder):
-        _compare(read_plan(folder), folder)
+        _compare(read_plan(folder), folder, chosen)
         return
     if between.is_between_organisations(folder):
         show_run(between.resume(folder, tell))
@@ -119,14 +122,35 @@ def resume(folder: RunFolder) -> None:
     values, source = read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
     if stopped.status == "finished":
         say("the run is finished already")
-    _run(values, source, folder)
+    _run(values, source, folder, chosen)
+
+
+def chosen_engine(engine: str, address: str | None) -> "Engine | str":
+    """The engine of a command's options."""
+    if engine == "ray":
+        from cosilo.engines.ray import need_ray
+        from cosilo.engines.ray.engine import RayEngine
+
+        need_ray()
+        return RayEngine(address)
+    if address is not None:
+        raise ConfigError(f"--address {address}: is for --engine ray; got --engine {engine}")
+    return engine
+
+
+def _resume(folder: Path, engine: "Engine | str") -> str:
+    """The command that goes on where a run or a comparison stopped."""
+    if isinstance(engine, str):
+        return f"cosilo resume {folder}" + ("" if engine == "local" else f" --engine {engine}")
+    address = getattr(engine, "address", None)
+    return f"cosilo resume {folder} --engine ray" + (f" --address {address}" if address else "")
 
 
 def _run(
     values: dict[str, Any],
     source: "Source",
     folder: Path | None,
-    engine: Engine = "local",
+    engine: "Engine | str" = "local",
     *,
     watch: bool = False,
     track: Tracker | None = None,
@@ -151,11 +175,11 @@ def _run(
                 stack.callback(time.sleep, 2.0)  # an open page gets to the report
             finished = federation.run(folder)
     except KeyboardInterrupt:
-        tell(f"\nstopped; completed steps are kept: cosilo resume {folder}")
+        tell(f"\nstopped; completed steps are kept: {_resume(folder, engine)}")
         raise typer.Exit(130) from None
     except RunError as error:
         if (folder / "run.json").exists() and RunDirectory(folder).status == "stopped":
-            raise RunError(f"{error}\ncompleted steps are kept: cosilo resume {folder}") from error
+            raise RunError(f"{error}\ncompleted steps are kept: {_resume(folder, engine)}") from error
         raise
     show_run(finished)
     if track is not None:
@@ -164,15 +188,17 @@ def _run(
         say(f"{track}: {track_run(finished, track)}")
 
 
-def _compare(plan: "Plan", folder: Path, track: Tracker | None = None) -> None:
+def _compare(
+    plan: "Plan", folder: Path, engine: "Engine | str" = "local", track: Tracker | None = None
+) -> None:
     from cosilo.cli.results import show_comparison
     from cosilo.comparison.compare import run_plan
     from cosilo.comparison.plan import has_plan
 
     try:
-        found = run_plan(plan, folder, tell)
+        found = run_plan(plan, folder, tell, engine=engine)
     except KeyboardInterrupt:
-        kept = f"; completed steps are kept: cosilo resume {folder}" if has_plan(folder) else ""
+        kept = f"; completed steps are kept: {_resume(folder, engine)}" if has_plan(folder) else ""
         tell(f"\nstopped{kept}")
         raise typer.Exit(130) from None
     show_comparison(found)
@@ -182,4 +208,4 @@ def _compare(plan: "Plan", folder: Path, track: Tracker | None = None) -> None:
         say(f"{track}: {track_comparison(found, track)}")
     if found.failures:
         lines = [f"{name}, seed {seed}: {one.story}" for (name, seed), one in found.failures.items()]
-        raise RunError("\n".join([*lines, f"completed steps are kept: cosilo resume {folder}"]))
+        raise RunError("\n".join([*lines, f"completed steps are kept: {_resume(folder, engine)}"]))

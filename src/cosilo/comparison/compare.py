@@ -20,6 +20,7 @@ from cosilo.comparison.plan import Plan, has_plan, make_plan, merge_plans, read_
 from cosilo.config import build
 from cosilo.config.build import Source
 from cosilo.config.settings import validate
+from cosilo.coordination.run_loop import Engine
 from cosilo.errors import ConfigError, CosiloError, RunError, SiloFailed
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.run import RunDirectory, locked, new_folder_name
@@ -73,6 +74,7 @@ def run_plan(
     folder: Path,
     tell: Callable[[str], None] = lambda line: None,
     only: Sequence[int] | None = None,
+    engine: Engine | str = "local",
 ) -> Comparison:
     """Check all of a plan, then run what is not finished; `only`: some of its seeds, the others later."""
     seeds = plan.seeds if only is None else tuple(only)
@@ -84,7 +86,7 @@ def run_plan(
         tell(line)
     with locked(folder):
         write_plan(folder, plan)
-        return _run(plan, seeds, folder, tell)
+        return _run(plan, seeds, folder, tell, engine)
 
 
 def read_comparison(folder: Path) -> Comparison:
@@ -150,7 +152,9 @@ def _problems(plan: Plan, seed: int, members: build.Members, folder: Path) -> li
 # ---------------------------------------------------------------------- run after run
 
 
-def _run(plan: Plan, seeds: Sequence[int], folder: Path, tell: Callable[[str], None]) -> Comparison:
+def _run(
+    plan: Plan, seeds: Sequence[int], folder: Path, tell: Callable[[str], None], engine: Engine | str
+) -> Comparison:
     runs, failures = {}, {}
     members: dict[int, build.Members] = {}
     for number, cell in enumerate(plan.cells, start=1):
@@ -167,7 +171,7 @@ def _run(plan: Plan, seeds: Sequence[int], folder: Path, tell: Callable[[str], N
                     members = {seed: plan.members(seed)}  # the data of one seed at a time
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", SiloFailed)
-                    plan.federation(cell, members[seed]).run(path)
+                    plan.federation(cell, members[seed], engine).run(path)
             runs[cell] = RunDirectory(path)
             if failed := runs[cell].failed_silos():
                 tell(f"{line}: {failed}")

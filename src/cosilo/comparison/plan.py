@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from cosilo.config import build
 from cosilo.config.build import Source
 from cosilo.config.settings import Settings, explain, validate
+from cosilo.coordination.run_loop import Engine
 from cosilo.errors import ConfigError, RunError
 from cosilo.federation.federation import Federation
 from cosilo.methods import METHODS
@@ -66,9 +67,11 @@ class Plan:
         }
         return {**rest, "seed": seed, "method": {"use": self.use(name), **self._given(name)}}
 
-    def federation(self, cell: MethodAndSeed, members: build.Members) -> Federation:
+    def federation(
+        self, cell: MethodAndSeed, members: build.Members, engine: Engine | str = "local"
+    ) -> Federation:
         """The federation of one run; its silos and its pool are those of every method on that seed."""
-        return build.federation(self.recipe(cell), self.source, members)
+        return build.federation(self.recipe(cell), self.source, members, engine)
 
     def members(self, seed: int) -> build.Members:
         """The silos and the pool on a seed."""

@@ -12,6 +12,7 @@ from cosilo.config.source import Source, allow_imports_beside, read_recipe
 
 if TYPE_CHECKING:
     from cosilo.coordination.institution import Institution
+    from cosilo.coordination.run_loop import Engine
     from cosilo.data import Table
     from cosilo.federation.federation import Federation
     from cosilo.silo.silo import Silo
@@ -33,7 +34,10 @@ Members: TypeAlias = "tuple[Sequence[Silo | Institution], Table | None]"
 
 
 def federation(
-    values: Mapping[str, Any], source: Source, members: "Members | None" = None, engine: str = "local"
+    values: Mapping[str, Any],
+    source: Source,
+    members: "Members | None" = None,
+    engine: "Engine | str" = "local",
 ) -> "Federation":
     """The federation that the values of a recipe describe; `members` if they were made before."""
     settings = validate(values, source.name)

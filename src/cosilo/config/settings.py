@@ -23,6 +23,14 @@ class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class NeedsSettings(Strict):
+    """What a silo asks of the node that it is placed on, where there are several: with Ray."""
+
+    cpus: Annotated[float, Field(gt=0)] = 1.0
+    gpus: Annotated[float, Field(ge=0)] = 0.0
+    memory: Annotated[float, Field(gt=0)] | None = None  # in GiB
+
+
 class LearnerSettings(BaseModel):
     """`use` is an import path; `training` to `tokens` are for a torch module; others are its own."""
 
@@ -35,6 +43,7 @@ class LearnerSettings(BaseModel):
     update_choices: list[dict[str, Any]] = []
     # Of texts: the size of a hashed vocabulary, words, or the import path of a tokeniser or vocabulary.
     tokens: int | list[str] | str | None = None
+    needs: NeedsSettings | None = None
 
     def arguments(self) -> dict[str, Any]:
         """The keys that are the learner's own."""

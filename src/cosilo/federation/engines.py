@@ -10,6 +10,7 @@ from cosilo.text import guess, listing
 ENGINES = {
     "local": ("cosilo.engines.local.engine", "LocalEngine"),
     "flare": ("cosilo.engines.flare.engine", "FlareSimulator"),
+    "ray": ("cosilo.engines.ray.engine", "RayEngine"),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from cosilo.comparison.compare import check, read_comparison, run_plan
 from cosilo.comparison.plan import Plan, has_plan
 from cosilo.config.reproduces import Size
+from cosilo.coordination.run_loop import Engine
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.report.summary import numbers
 from cosilo.reproduce.library import Reproduction, digest
@@ -24,6 +25,7 @@ def run_reproduction(
     seeds: int,
     parent: Path,
     tell: Callable[[str], None] = lambda line: None,
+    engine: Engine | str = "local",
 ) -> ReproductionRecord:
     """Run what is not finished yet, all cases on a seed before the next; everything is checked before.
 
@@ -40,7 +42,13 @@ def run_reproduction(
             if seed not in plan.seeds:
                 continue
             before = f"{one.name}, {case}: " if len(plans) > 1 else f"{one.name}: "
-            done = run_plan(plan, folder / case, lambda line, before=before: tell(before + line), [seed])  # type: ignore[misc]
+            done = run_plan(
+                plan,
+                folder / case,
+                lambda line, before=before: tell(before + line),  # type: ignore[misc]
+                [seed],
+                engine,
+            )
             failed += [
                 f"{case}, {method}, seed {seed}: {failure.story}"
                 for (method, _), failure in done.failures.items()

@@ -1,0 +1,54 @@
+"""The engine of a Ray cluster, which is imported where Ray is not installed too."""
+
+from cosilo.coordination.run_loop import PlannedRun, coordinate_run
+from cosilo.engines.ray import need_ray
+from cosilo.errors import ConfigError
+from cosilo.runs.silo_record import SiloRecord
+
+
+class RayEngine:
+    """Runs a recipe's silos on the nodes of a Ray cluster.
+
+    Silos made in Python stay in their process: the recipe is read again at the nodes. All nodes have to see
+    the folders of the run, of the recipe and of its data.
+
+    Parameters
+    ----------
+    address : str, default None
+        Where the head of the cluster is, such as "10.0.0.7:6379"; None: `$RAY_ADDRESS`, or the cluster that
+        this machine belongs to, or else one that is started here and ends with the run.
+
+    Examples
+    --------
+    >>> RayEngine("10.0.0.7:6379")
+    RayEngine(address='10.0.0.7:6379')
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        self.address = address
+
+    def __repr__(self) -> str:
+        return f"RayEngine(address={self.address!r})"
+
+    def ready(self, from_recipe: bool) -> None:
+        """Ray has to be installed, the silos have to come from a recipe, and the cluster has to be there."""
+        need_ray()
+        if not from_recipe:
+            raise ConfigError("the ray engine runs recipes: silos made in Python stay in their process")
+        from cosilo.engines.ray.cluster import reach
+
+        reach(self.address)
+
+    def about(self) -> dict[str, str | int]:
+        """Its name."""
+        return {"engine": "ray"}
+
+    def execute(self, planned: PlannedRun) -> None:
+        """Do the rest of a run on the cluster."""
+        from cosilo.engines.ray.carrier import RayCarrier
+        from cosilo.engines.ray.cluster import connected
+
+        for silo in planned.silos:  # a node that has other data or other versions then says so
+            SiloRecord(planned.run.folder / "silos" / silo.name).check_identity(silo, but=["shares"])
+        with connected(self.address):
+            coordinate_run(planned, RayCarrier(planned.run.folder, planned.silos))

@@ -1,0 +1,139 @@
+"""A run on a cluster is the same, to the last bit, as one on the local engine; whatever happens to nodes."""
+
+import json
+import threading
+import time
+from hashlib import sha256
+from typing import Any
+
+from cosilo import Run
+from cosilo.engines.ray.carrier import RayCarrier
+from cosilo.engines.ray.cluster import connected
+from cosilo.protocol.carrier import Answer, Failure, FailureKind
+from cosilo.protocol.message import encode
+
+TIMES = {"at", "seconds", "digest", "chain", "checksum"}
+
+
+def outcome(run: Run) -> dict[str, Any]:
+    """Results, replies as they lie in the journal, and all that left the silos; without when."""
+    replies = {
+        str(path.relative_to(run.folder)): sha256(path.read_bytes()).hexdigest()
+        for path in (run.folder / "journal").rglob("*.safetensors")
+        if path.name != "mark.safetensors"
+    }
+    audits = {
+        name: [
+            {key: value for key, value in line.items() if key not in TIMES}
+            for line in map(json.loads, run.audit_path(name).read_text().splitlines())
+            if line.get("way", "out") == "out" and not line.get("again")
+        ]
+        for name in run.about["silos"]
+    }
+    return {"result": run.result, "replies": replies, "audits": audits}
+
+
+def wait_until(true: Any) -> None:
+    end = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.05)
+
+
+def test_results_journals_and_audit_logs_are_those_of_the_local_engine(bench, tmp_path):
+    here = bench.federation("local").run(tmp_path / "here")
+    assert bench.nodes() == {}
+    there = bench.federation().run(tmp_path / "there")
+    assert outcome(there) == outcome(here)
+    assert outcome(there)["replies"]
+    assert len(set(bench.nodes().values())) == 3
+    assert there.about["engine"] == "ray"
+    predicted = [run.silos["silo-4"].predict(here.silos["silo-1"].pool) for run in (here, there)]
+    assert predicted[0].tolist() == predicted[1].tolist()
+
+
+def test_a_node_that_is_killed_in_the_middle_changes_nothing(bench, add_node, tmp_path, capfd):
+    here = bench.federation("local").run(tmp_path / "here")
+    for who in "012345":
+        (bench.folder / f"hold-{who}").touch()
+    others = {node.node_id: node for node in bench.cluster.worker_nodes}
+    killed: list[str] = []
+
+    def kill() -> None:
+        wait_until(lambda: set(bench.nodes().values()) & set(others))
+        killed.append(next(node for node in bench.nodes().values() if node in others))
+        bench.cluster.remove_node(others[killed[0]], allow_graceful=False)
+        for path in bench.folder.glob("hold-*"):
+            path.unlink()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    there = bench.federation().run(tmp_path / "there")
+    killer.join()
+    add_node()
+    assert killed
+    assert there.failures == []
+    assert outcome(there) == outcome(here)
+    assert killed[0] not in bench.nodes().values()
+    printed = capfd.readouterr()
+    assert "aylet" not in printed.out + printed.err
+
+
+def call(carrier: RayCarrier, number: int, step: str, silos: list[str], timeout: Any = None) -> list[Answer]:
+    body = encode({})
+    return list(carrier.call(number, step, silos, lambda _: body, timeout))
+
+
+def opened(bench: Any, folder: Any, **changes: Any) -> tuple[RayCarrier, list[str]]:
+    """A carrier alone, for a method of one step, in a run directory."""
+    federation = bench.federation(method={"use": "local"}, **changes)
+    run = federation.open_folder(folder)
+    carrier = RayCarrier(run.folder, federation.silos)
+    carrier.open(federation.method, federation.seed, folder / "silos")
+    return carrier, [silo.name for silo in federation.silos]
+
+
+def test_a_node_that_is_added_takes_silos_over(bench, add_node, tmp_path):
+    with connected(bench.address):
+        carrier, names = opened(bench, tmp_path / "run")
+        node = None
+        try:
+            assert len(call(carrier, 1, "hello", names)) == 6
+            node = add_node()
+            asked = 1
+            while len(carrier._hosts._shared) < 4:
+                asked += 1
+                assert asked < 400
+                assert not [a for a in call(carrier, asked, "hello", names) if isinstance(a.content, Failure)]
+                time.sleep(0.2)
+            answers = call(carrier, asked + 1, "train", names)
+        finally:
+            carrier.close()
+            if node is not None:
+                bench.cluster.remove_node(node)
+    assert not [answer for answer in answers if isinstance(answer.content, Failure)]
+    assert node.node_id in bench.nodes().values()
+
+
+def test_a_step_that_takes_too_long_is_stopped_and_one_that_kills_its_host_is_asked_twice(bench, tmp_path):
+    (bench.folder / "hold-1").touch()
+    (bench.folder / "die-4").touch()
+    with connected(bench.address):
+        carrier, names = opened(bench, tmp_path / "run")
+        try:
+            call(carrier, 1, "hello", names)
+            found = {answer.silo: answer.content for answer in call(carrier, 2, "train", names, 8.0)}
+            (bench.folder / "hold-1").unlink()
+            (bench.folder / "die-4").unlink()
+            again = call(carrier, 3, "train", names)
+        finally:
+            carrier.close()
+    failed = {name: content for name, content in found.items() if isinstance(content, Failure)}
+    assert failed == {
+        "silo-2": Failure(FailureKind.TIMEOUT, "silo 'silo-2': took longer than its timeout of 8 s"),
+        "silo-5": Failure(
+            FailureKind.LOST, "silo 'silo-5': its host on the cluster died in the middle of the step, twice"
+        ),
+    }
+    assert len(found) == 6
+    assert not [answer for answer in again if isinstance(answer.content, Failure)]
