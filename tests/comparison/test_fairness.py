@@ -81,6 +81,6 @@ def test_equal_work_in_other_words(one, other, tmp_path, monkeypatch):
     """CoFED has 4 epochs of local training and 4 of update: as many as 3 rounds and 5 epochs of tuning."""
     from cosilo.comparison import compare as module
 
-    monkeypatch.setattr(module, "_run", lambda plan, seeds, folder, tell: plan)
+    monkeypatch.setattr(module, "_run", lambda plan, *_: plan)
     plan = compare(recipe(**one, **other), Source("r", Path()), [*one, *other], 1, tmp_path / "c")
     assert plan.unequal == ()

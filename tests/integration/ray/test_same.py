@@ -122,7 +122,7 @@ def test_a_step_that_takes_too_long_is_stopped_and_one_that_kills_its_host_is_as
         carrier, names = opened(bench, tmp_path / "run")
         try:
             call(carrier, 1, "hello", names)
-            found = {answer.silo: answer.content for answer in call(carrier, 2, "train", names, 8.0)}
+            found = {answer.silo: answer.content for answer in call(carrier, 2, "train", names, 15.0)}
             (bench.folder / "hold-1").unlink()
             (bench.folder / "die-4").unlink()
             again = call(carrier, 3, "train", names)
@@ -130,7 +130,7 @@ def test_a_step_that_takes_too_long_is_stopped_and_one_that_kills_its_host_is_as
             carrier.close()
     failed = {name: content for name, content in found.items() if isinstance(content, Failure)}
     assert failed == {
-        "silo-2": Failure(FailureKind.TIMEOUT, "silo 'silo-2': took longer than its timeout of 8 s"),
+        "silo-2": Failure(FailureKind.TIMEOUT, "silo 'silo-2': took longer than its timeout of 15 s"),
         "silo-5": Failure(
             FailureKind.LOST, "silo 'silo-5': its host on the cluster died in the middle of the step, twice"
         ),
