@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from cosilo.cli.printing import new_table, say, show
+from cosilo.methods.cofed import Votes
 from cosilo.report import write_comparison, write_report
 from cosilo.report.averages import Average
 from cosilo.report.facts import gather
 from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.metrics import NAMES
+from cosilo.report.parts.votes import in_use
 from cosilo.report.phrases import verdict
 from cosilo.report.summary import Row, Summary, summarise
 from cosilo.report.time_to_accuracy import time_to_accuracy
@@ -29,6 +31,9 @@ def show_run(run: RunDirectory) -> None:
         mean = f"{sum(relative.values()) / len(relative):.3f}"
         say(Text.assemble("mean relative accuracy (federated / local): ", (mean, "bold")))
         say(verdict(gather(run)))
+    votes = run.findings(Votes)
+    if votes and votes.voting and any(not one.taken for one in votes.voting[-1].decisions.values()):
+        say(" ".join(in_use(votes.voting[-1])))
     if failed := run.failed_silos():
         say(Text(failed, style="bold yellow"))
     say(f"run:    {run.folder}")
@@ -36,30 +41,26 @@ def show_run(run: RunDirectory) -> None:
 
 
 def run_table(run: RunDirectory) -> "Table":
-    """One row for each silo."""
-    local, federated, relative = run.scores("local"), run.scores("federated"), run.relative_accuracy()
-    tasks = run.result["tasks"]
+    """One row for each silo, and a column for each of the two stages at which silos were asked for scores."""
+    stages = [stage for stage in ("local", "federated") if stage in run.result["scores"]]
+    scores, relative = {stage: run.scores(stage) for stage in stages}, run.relative_accuracy()
     failed = {failure["silo"] for failure in run.result["failures"]}
-    alone = "local" in run.result["scores"]  # a method may leave local training out
-    columns = ("local", "federated", "relative") if alone else ("federated",)
+    columns = [*stages, *(["relative"] if len(stages) == 2 else [])]
     table = new_table("silo", "task", *columns, "left the silo", title=run.method)
     for name in run.about["silos"]:
-        cells = [_score(federated.get(name), name in failed)]
-        if alone:
-            cells = [_score(local.get(name), name in failed), *cells, _gain(relative.get(name))]
-        table.add_row(name, _brief(tasks.get(name, [])), *cells, f"{run.bytes_sent(name):,} B")
+        # Who told a score at one stage only took no part in the other, such as a silo that only votes.
+        tells = any(name in found for found in scores.values())
+        missing = "failed" if name in failed else "–" if tells else "not shared"
+        cells = [Text(f"{found[name]:.1%}" if name in found else missing) for found in scores.values()]
+        if len(stages) == 2:
+            cells.append(_gain(relative.get(name)))
+        table.add_row(name, _brief(run.result["tasks"].get(name, [])), *cells, f"{run.bytes_sent(name):,} B")
     return table
 
 
 def _brief(classes: list[str]) -> str:
     names = " ".join(classes)
     return names if len(names) <= 24 else f"{len(classes)} classes"
-
-
-def _score(accuracy: float | None, failed: bool) -> Text:
-    if accuracy is None:
-        return Text("failed" if failed else "not shared")
-    return Text(f"{accuracy:.1%}")
 
 
 def _gain(relative: float | None) -> Text:

@@ -53,7 +53,10 @@ def verdict(look: Look) -> str:
     said = alarms(look.kappas)
     if not look.is_doubtful:
         said = [f"silos go with each other's votes by a median κ of {ratio(look.median_kappa)}", *said]
-    said += single_votes(0.3, dict(zip(look.classes, look.holders, strict=True)))
+    said += [
+        f"by the paper's rule, {line}"
+        for line in single_votes(0.3, dict(zip(look.classes, look.holders, strict=True)))
+    ]
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in said)
 
 
@@ -66,6 +69,8 @@ def _show(one: Instances) -> str:
         return _picture(one[0])
     if is_frame(one):
         return short(", ".join(f"{name} {value}" for name, value in one.iloc[0].items()), 160)
+    if isinstance(one, np.ndarray) and one.ndim == 2:
+        return short(" ".join(f"{value:g}" for value in one[0].tolist()), 160)
     return short(str(one[0]), 160)
 
 

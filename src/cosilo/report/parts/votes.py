@@ -58,23 +58,37 @@ def show_votes(found: Votes, results: Results) -> ReportPart:
         cards = {"decisions": _decisions_card(last, results), **cards}
         used = {name: "federated" if one.taken else "its own" for name, one in last.decisions.items()}
         columns = [SiloColumn("Model in use", used), *columns]
-    return ReportPart(cards, columns, _notes(last))
+    notes = [" ".join(in_use(last))] if last.decisions else []
+    return ReportPart(cards, columns, [*notes, *(f"Warning: {line}." for line in last.alarms)])
 
 
-def _notes(vote: Vote) -> list[str]:
-    """Who uses which model, and what the votes say against the pool or against some of the voters."""
-    notes = []
-    if vote.decisions:
-        kept = [name for name, one in vote.decisions.items() if not one.taken]
-        notes.append(
-            f"{listing(kept)} {'keeps its' if len(kept) == 1 else 'keep their'} own model: "
-            f"{'their' if len(kept) > 1 else 'its'} own data did not speak for the federated one. "
-            "The owner can overrule that."
-            if kept
-            else "Every silo uses the federated model: no silo's own data speaks against it."
+def in_use(vote: Vote) -> list[str]:
+    """Which silos use which model, and why, a line each; nothing if no silo said."""
+    if not vote.decisions:
+        return []
+    against = [name for name, one in vote.decisions.items() if not one.taken and not one.doubtful]
+    unproven = [name for name, one in vote.decisions.items() if not one.taken and one.doubtful]
+    lines = []
+    if against:
+        kept, its = _keep(against)
+        lines.append(f"{kept}: {its} own data speaks against the federated one.")
+    if unproven:
+        kept, its = _keep(unproven)
+        who = "it" if len(unproven) == 1 else "they"
+        lines.append(
+            f"{kept}: silos agree less on this pool than {who} would expect of data like {its} own, so {who} "
+            f"wanted proof of a gain, and {its} own data gives none."
         )
-    notes += [f"Warning: {line}." for line in vote.alarms]
-    return notes
+    if not lines:
+        return ["Every silo uses the federated model: no silo's own data speaks against it."]
+    return [*lines, "Both models are kept; an owner overrules this with `cosilo use`."]
+
+
+def _keep(names: Sequence[str]) -> tuple[str, str]:
+    one = len(names) == 1
+    return f"{listing(names)} {'keeps its own model' if one else 'keep their own models'}", (
+        "its" if one else "their"
+    )
 
 
 def _decisions_card(vote: Vote, results: Results) -> Card:
