@@ -1,13 +1,15 @@
 """What liars among the silos do to the honest ones, by CoFED's election and the paper's (needs COSILO_DATA).
 
-Text of DBpedia, ten silos, of which some lie about the pool: `random` draws any of its classes, `one class`
-says its first class all the time, `permutation` swaps its classes among each other, `pairwise` says its
+`python benchmarks/liars.py dbpedia 40`: text of DBpedia, ten silos, of which 40 % lie about the pool; or
+`digits`, eight silos, and another percentage. `random` draws any of its classes, `one class` says its first
+class all the time, `permutation` swaps its classes among each other, `pairwise` says its
 second class wherever it sees its first, `colluding` liars shift all classes by one in the same order,
 `copies` send the votes of one colluding liar under several names. The honest mean is held against the same
 silos when nobody lies, and when the liars are left out. The guard is off: this is the election alone.
 """
 
 import statistics
+import sys
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,10 @@ from cosilo.methods.cofed.elections import Ballots
 from tools.elections import Polled, polled, relative
 
 SEEDS = range(200, 203)
-SHARES = (0.2, 0.4)
+DATASETS = {"dbpedia": "dbpedia", "digits": "quick digits"}
 KINDS = ("random", "one class", "permutation", "pairwise", "colluding", "copies")
 RULES = {
     "ours": CoFED(accept="always", control=False),
-    "ours_alpha_05": CoFED(accept="always", alpha=0.5, control=False),
     "paper_alpha_03": CoFED(rule="paper", control=False),
     "paper_alpha_05": CoFED(rule="paper", alpha=0.5, control=False),
 }
@@ -74,39 +75,34 @@ def _lie(
     return np.asarray(says[votes], dtype=votes.dtype)
 
 
-def main() -> None:
-    truthful: dict[tuple[str, int], list[float]] = {}
-    found: dict[tuple[str, str, float], list[float]] = {}
-    honestly: dict[tuple[str, str, float], list[float]] = {}
-    alone: dict[float, list[float]] = {}
+def main(name: str, percent: int) -> None:
+    share = percent / 100
+    found: dict[tuple[str, str], list[float]] = {}
+    truthful: dict[tuple[str, str], list[float]] = {}
+    absent: list[float] = []
     for seed in SEEDS:
-        one = polled("dbpedia", seed)
-        for rule, method in RULES.items():
-            truthful[rule, seed] = [relative(silo) for silo in one.learn(method)]
-        for share in SHARES:
-            for kind in KINDS:
-                lied, honest = lie(one, kind, share, seed)
-                if kind == KINDS[0]:
-                    absent = without(one, honest)
-                    alone.setdefault(share, []).extend(relative(s) for s in absent.learn(RULES["ours"]))
-                for rule, method in RULES.items():
-                    if share < max(SHARES) and rule != "ours":
-                        continue
-                    key = rule, kind, share
-                    found.setdefault(key, []).extend(relative(s) for s in lied.learn(method, honest))
-                    honestly.setdefault(key, []).extend(truthful[rule, seed][place] for place in honest)
+        one = polled(DATASETS[name], seed)
+        without_lies = {
+            rule: [relative(silo) for silo in one.learn(method)] for rule, method in RULES.items()
+        }
+        _, honest = lie(one, KINDS[0], share, seed)
+        absent += [relative(silo) for silo in without(one, honest).learn(RULES["ours"])]
+        for kind in KINDS:
+            lied, honest = lie(one, kind, share, seed)
+            for rule, method in RULES.items():
+                found.setdefault((rule, kind), []).extend(relative(s) for s in lied.learn(method, honest))
+                truthful.setdefault((rule, kind), []).extend(without_lies[rule][place] for place in honest)
         print(f"seed {seed} done", flush=True)
-    for share, values in alone.items():
-        print(f"ours, {share:.0%} left out: honest {statistics.fmean(values):.3f}")
-        print(f"figure liars_ours_left_out_{share * 100:.0f} {statistics.fmean(values):.4f}")
-    for (rule, kind, share), values in found.items():
-        mean, was = statistics.fmean(values), statistics.fmean(honestly[rule, kind, share])
+    print(f"ours, {percent} % left out: honest {statistics.fmean(absent):.3f}")
+    print(f"figure liars_{name}_{percent}_left_out {statistics.fmean(absent):.4f}")
+    for (rule, kind), values in found.items():
+        mean, was = statistics.fmean(values), statistics.fmean(truthful[rule, kind])
         lose = sum(value < 1 for value in values) / len(values)
-        name = f"{rule}_{kind.replace(' ', '_')}_{share * 100:.0f}"
-        print(f"{rule}, {share:.0%} {kind}: honest {mean:.3f} ({lose:.0%} lose); {was:.3f} if nobody lies")
-        print(f"figure liars_{name} {mean:.4f}")
-        print(f"figure liars_{name}_less_than_without {was - mean:.4f}")
+        print(f"{rule}, {percent} % {kind}: honest {mean:.3f} ({lose:.0%} lose); {was:.3f} if nobody lies")
+        figure = f"liars_{name}_{percent}_{rule}_{kind.replace(' ', '_')}"
+        print(f"figure {figure} {mean:.4f}")
+        print(f"figure {figure}_less_than_without {was - mean:.4f}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1] if len(sys.argv) > 1 else "dbpedia", int(sys.argv[2]) if len(sys.argv) > 2 else 40)

@@ -1,11 +1,14 @@
 """Federations that have come to their election: silos that have trained alone and voted."""
 
+import atexit
 import math
+import os
 import statistics
+import tempfile
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo import CoFED, Silo
+from cosilo.aggregation.voting import winners
 from cosilo.config import build, settings
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome
 from cosilo.protocol.message import Fields
@@ -44,6 +48,9 @@ CENSUS = """[
     { use = "sklearn.neural_network.MLPClassifier", hidden_layer_sizes = [10], max_iter = 300 },
 ]"""
 
+#: Tables that come with scikit-learn and are no named datasets.
+FILES = {"wine": "load_wine", "breast cancer": "load_breast_cancer"}
+
 RECIPES = {
     "digits": (
         "digits",
@@ -71,7 +78,23 @@ RECIPES = {
     ),
     "dbpedia": ("dbpedia", 'use = "superclasses", silos = 10, classes = [5, 7], per_class = 10', TEXT, 1000),
     "adult": ("adult", 'use = "iid", silos = 12, size = 200', CENSUS, 2000),
+    "wine": ("wine", 'use = "iid", silos = 5, size = 10', MIXED % "", None),
+    "breast cancer": ("breast cancer", 'use = "iid", silos = 8, size = 20', MIXED % "", None),
+    "three with digits": ("digits", 'use = "iid", silos = 3, size = 100', MIXED % "", None),
+    "three with wine": ("wine", 'use = "iid", silos = 3, size = 12', MIXED % "", None),
+    "three with cancer": ("breast cancer", 'use = "iid", silos = 3, size = 30', MIXED % "", None),
+    "five with digits": ("digits", 'use = "iid", silos = 5, size = 60', MIXED % "", None),
+    "four with some digits": (
+        "digits",
+        'use = "superclasses", silos = 4, classes = [5, 7], per_class = 10',
+        MIXED % "",
+        None,
+    ),
 }
+
+
+#: What a label counts for: by the share of the class that won, that of the next, and how many have the class.
+Counts = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
 @dataclass
@@ -81,20 +104,30 @@ class Polled:
     silos: list[Silo]
     ballots: Ballots
 
+    def read(self, method: CoFED) -> tuple[Ballots, list[float], float]:
+        """The votes as the method reads them, what each weighs, and how well silos agree on the pool."""
+        credible, agree = self.ballots.credibility(), method.weights == "agreement"
+        weights = credible.weight.tolist() if agree else [1.0] * len(self.silos)
+        ballots = self.ballots.read(credible) if agree else self.ballots
+        return ballots, weights, float(np.median(credible.kappa))
+
     def elect(self, method: CoFED) -> tuple[Outcome, float]:
         """What the method makes of the votes, and how well silos agree on the pool."""
-        credible = self.ballots.credibility()
-        weights = credible.weight.tolist() if method.weights == "agreement" else [1.0] * len(self.silos)
+        ballots, weights, agreement = self.read(method)
         outcome: Outcome = (
-            ByThreshold(self.ballots, method.alpha, weights)
+            ByThreshold(ballots, method.alpha, weights)
             if method.rule == "paper"
-            else ByShares(self.ballots, weights, method.alpha)
+            else ByShares(ballots, weights, method.alpha)
         )
-        return outcome, float(np.median(credible.kappa))
+        return outcome, agreement
 
-    def learn(self, method: CoFED, who: Iterable[int] | None = None) -> list[Silo]:
-        """Silos after the update, as the method does it."""
+    def learn(
+        self, method: CoFED, who: Iterable[int] | None = None, counts: Counts | None = None
+    ) -> list[Silo]:
+        """Silos after the update, as the method does it, or with labels that count as `counts` says."""
         outcome, agreement = self.elect(method)
+        ballots, weights, _ = self.read(method)
+        won = winners(ballots.votes, ballots.tasks, ballots.n_classes, weights, method.alpha)
         taught = []
         for place in range(len(self.silos)) if who is None else who:
             before = self.silos[place]
@@ -102,6 +135,10 @@ class Polled:
             silo.learner, silo.trained, silo.seed = deepcopy(before.learner), True, before.seed
             silo.scores.take(LOCAL, Measure.OWN, before.scores[LOCAL][Measure.OWN])
             message: Any = outcome.message(self.ballots.tasks[place], place)
+            if counts is not None:
+                index, code = message["index"], np.array(ballots.tasks[place])[message["label"]]
+                holders = ballots.holders()[code]
+                message["weight"] = 255 * counts(won.share[index], won.second[index], holders)
             method.update(silo, **message, stage=str(FEDERATED), agreement=agreement)
             taught.append(silo)
         return taught
@@ -110,8 +147,9 @@ class Polled:
 def polled(name: str, seed: int, nonsense: bool = False) -> Polled:
     """A federation whose silos have trained and voted; on a pool of shuffled pixels or words if so wanted."""
     dataset, split, learners, size = RECIPES[name]
-    text = f'[method]\nuse = "cofed"\n[simulation]\ndataset = "{dataset}"\nsplit = {{ {split} }}\n'
-    text += f"learners = {learners}\n" + ("test = 1000\n" if dataset != "digits" else "")
+    where = f'path = "{_file(dataset)}"\nlabel = "class"' if dataset in FILES else f'dataset = "{dataset}"'
+    text = f'[method]\nuse = "cofed"\n[simulation]\n{where}\nsplit = {{ {split} }}\n'
+    text += f"learners = {learners}\n" + ("test = 1000\n" if dataset not in ("digits", *FILES) else "")
     text += "[pool]\n" + (
         'dataset = "adult"\nindependent = true\n' if dataset == "adult" else "rest = true\n"
     )
@@ -137,11 +175,6 @@ def poll(silos: Sequence[Silo]) -> Ballots:
     return Ballots.of(replies, tasks, vocabulary(tasks.values()), tasks)
 
 
-def with_votes(one: Polled, votes: Sequence[NDArray[Any]]) -> Polled:
-    """The same silos with other votes."""
-    return Polled(one.silos, replace(one.ballots, votes=list(votes)))
-
-
 def relative(silo: Silo, measure: Measure = Measure.OWN) -> float:
     """Accuracy after the update ÷ alone; without an update nothing changed."""
     scores = silo.scores.get(FEDERATED, {})
@@ -155,6 +188,19 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
     error = statistics.stdev(values) / math.sqrt(len(values))
     return statistics.fmean(values), float(t.ppf(0.975, len(values) - 1)) * error
+
+
+def _file(name: str) -> str:
+    """A table of scikit-learn's as a file, its columns scaled."""
+    from sklearn import datasets
+
+    path = Path(tempfile.gettempdir()) / f"cosilo-benchmark-{os.getpid()}-{name.replace(' ', '-')}.csv"
+    if not path.exists():
+        found = getattr(datasets, FILES[name])(as_frame=True)
+        table = (found.data - found.data.mean()) / found.data.std()
+        table.assign(**{"class": found.target_names[found.target]}).to_csv(path, index=False)
+        atexit.register(path.unlink)
+    return str(path)
 
 
 def _nonsense(X: Any, seed: int) -> Any:

@@ -105,7 +105,7 @@ def literal_credibility(votes, tasks, n_classes, iterations=3):
             kappas.append(kappa(np.array(said, int), np.array(best, int), n_classes))
         most = max([*kappas, 0.0])
         weights = [
-            (min(1.0, 2 * max(0.0, k) / most) if most > 0 else 1.0) / n
+            (min(1.0, 5 * max(0.0, k) / most) if most > 0 else 1.0) / n
             for k, n in zip(kappas, alike, strict=True)
         ]
     return kappas, weights
@@ -155,15 +155,42 @@ def test_copies_have_one_vote_between_them():
     """Three honest silos against four names of one liar, who would have the majority."""
     every = [0, 1, 2, 3]
     honest = noisy([every] * 3, (0.2, 0.2, 0.2), n=400)
-    lie = ((honest[0] + 1) % 4).astype(np.int8)
+    lie = np.where(honest[0] == 3, 2, 3).astype(np.int8)  # in no order of its classes is this the truth
     votes = [*honest, *[lie] * 4]
     found = credibility(votes, [every] * 7, 4)
     assert (found.weight[:3] > 0.7).all()
     assert found.weight[3:].sum() < 0.1
+    assert found.readings == {}
     won = winners(votes, [every] * 7, 4, found.weight.tolist())
     bare = winners(votes, [every] * 7, 4)
     assert np.mean(won.label == honest[1]) > 0.7
     assert np.mean(bare.label == lie) > 0.9
+
+
+def test_who_takes_its_classes_for_each_other_is_read_as_it_is_meant():
+    tasks = [[0, 1, 2, 3], [0, 1, 2], [1, 2, 3], [0, 2, 3], [0, 1, 3]]
+    votes = noisy(tasks, (0.1, 0.2, 0.2, 0.2, 0.1), n=400)
+    order = np.array([3, 0, 2, 1, -1])  # says 3 for 0, 0 for 1 and 1 for 3
+    votes[4][votes[4] == 0] = np.where(np.arange(np.sum(votes[4] == 0)) % 9 == 0, -1, 0)
+    said = [*votes[:4], order[votes[4]].astype(np.int8)]
+    found = credibility(said, tasks, 4)
+    assert found.kappa[4] < 0.2
+    assert list(found.readings) == [4]
+    assert found.readings[4].tolist() == [1, 3, 2, 0]
+    assert found.weight[4] == 1
+    read = found.read(said)
+    np.testing.assert_array_equal(read[4], votes[4])  # abstentions stay
+    assert read[4].dtype == np.int8
+    assert all(one is other for one, other in zip(read[:4], said[:4], strict=True))
+
+
+@pytest.mark.parametrize("n", [30, 400])
+def test_guesses_are_read_in_no_order(n):
+    every = list(range(4))
+    votes = noisy([every] * 5, (0.2, 0.2, 0.2, 0.2, 1.0), n=n)
+    found = credibility(votes, [every] * 5, 4)
+    assert found.readings == {}
+    assert found.weight[4] < 0.7
 
 
 def test_a_large_pool_is_sampled(monkeypatch):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.naive_bayes import GaussianNB
 
-from cosilo import CoFED, FedAvg, Silo
+from cosilo import CoFED, FedAvg, Network, Silo, Training
 from cosilo.coordination.boundary import Ask
 from cosilo.coordination.limits import in_words
 from cosilo.engines.local.in_process import open_boundary
@@ -24,7 +25,7 @@ class Asked:
     """A silo, and a coordinator that asks whatever a test wants."""
 
     def __init__(self, folder, method, allow=None, **options):
-        silo = Silo("clinic", X, Y, GaussianNB(), pool=POOL, **options)
+        silo = Silo("clinic", X, Y, options.pop("learner", GaussianNB()), pool=POOL, **options)
         silo.allow = Allow() if allow is None else allow
         self.folder, self.number = folder, 0
         self.border = open_boundary(silo, method, 0, folder)
@@ -139,6 +140,27 @@ def test_what_comes_with_a_step_has_its_type_and_makes_sense(tmp_path, message, 
     clinic = Asked(tmp_path, CoFED())
     clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
     assert wrong in clinic.ask("update", **{**GOOD, "stage": "federated", **message})
+
+
+SHARES = np.repeat(np.array([[200, 55], [55, 200]], np.uint8), 50, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("shares", "wrong"),
+    [
+        (SHARES, None),
+        (SHARES[:, ::-1].copy(), "labels it was sent do not go with its own votes"),
+        (SHARES[:99], "got shares of shape (99, 2); wants one for each of 100 pool instances and 2 classes"),
+    ],
+)
+def test_soft_targets_have_to_go_with_the_votes_of_a_network_too(tmp_path, shares, wrong):
+    learner = Network(lambda shape, classes: torch.nn.Linear(shape[0], classes), Training(lr=0.1, epochs=20))
+    clinic = Asked(tmp_path, CoFED(accept="always", control=False), learner=learner)
+    clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
+    # The labels beside them are good ones: a network learns the shares.
+    part = np.full(2, 0.25, np.float32)
+    told = clinic.ask("update", **GOOD, stage="federated", shares=shares, part=part)
+    assert isinstance(told, dict) if wrong is None else wrong in told
 
 
 def test_scores_hardly_tell_how_much_data_there_is(tmp_path):

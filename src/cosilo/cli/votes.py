@@ -50,7 +50,8 @@ def votes(
             each.add_row(name, f"{kappa:.2f}", f"{rule.received[name]:,}", own)
         show(each)
     say(verdict(found))
-    outcome = ByShares(ballots, ballots.credibility().weight.tolist())
+    credible = ballots.credibility()
+    outcome = ByShares(ballots.read(credible), credible.weight.tolist())
     page = folder / "votes.html"
     write_votes_page(page, folder.resolve().name, found, outcome, "winner, by agreement", _pool(folder))
     say(f"page: {page}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances
+from cosilo.data.instances import Instances, take
 from cosilo.learners.base import Learner, weights_towards
 from cosilo.silo.data import Examples
 from cosilo.silo.holdings import Holdings
@@ -102,6 +102,25 @@ def fit_with_trial(
     fit(silo, trial, rest, some, validation, training)
     fit(silo, silo.learner, silo.data.train, lessons, training=getattr(trial, "trained_as_", None))
     silo.trial = trial
+
+
+def fit_for_a_look(
+    silo: Holdings, fit: Fit, learner: Learner, own: Examples, lessons: Lessons | None = None
+) -> None:
+    """Train a learner that is only looked at, on some of the silo's own examples.
+
+    One that stops early, or chooses, has a part of these and of the lessons held out for that.
+    """
+    if not learner.wants_validation:
+        fit(silo, learner, own, lessons)
+        return
+    (X, y), (places, others) = own, silo.data.held_out(own[1])
+    held, rest, some = (take(X, places), y[places]), (take(X, others), y[others]), None
+    if lessons is not None:
+        places, others = silo.data.held_out(lessons.likeliest)
+        also, some = lessons.take(places).after(held), lessons.take(others)
+        held = also.X, also.y
+    fit(silo, learner, rest, some, held)
 
 
 def fit_control(

@@ -173,6 +173,12 @@ class Holdings(Participant, ABC):
 
     def soft_lessons(self, share: NDArray[np.float64]) -> Lessons:
         """The pool with the share of each class of the task as soft targets, where there is any."""
+        wanted = len(self.need_pool()), len(self.task)
+        if share.shape != wanted:
+            raise DataError(
+                f"{self._where}: got shares of shape {share.shape}; wants one for each of {wanted[0]} pool "
+                f"instances and {wanted[1]} classes"
+            )
         total = share.sum(axis=1)
         index = np.flatnonzero(total > 1e-9)
         return self.pool_lessons(index, share[index] / total[index, None])

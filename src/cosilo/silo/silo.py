@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.aggregation.averaging import Weights
-from cosilo.data.instances import Instances, as_instances, take
+from cosilo.data.instances import Instances, as_instances
 from cosilo.data.labels import class_names
 from cosilo.errors import DataError, LearnerError, Refused
 from cosilo.learners.base import Codes, Learner
@@ -22,7 +22,7 @@ from cosilo.protocol.stage import LOCAL, Measure, Score, Stage
 from cosilo.protocol.step import Step
 from cosilo.silo import predicting
 from cosilo.silo.data import Examples
-from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_with_trial
+from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_for_a_look, fit_with_trial
 from cosilo.silo.guard import Decision, by_held_out, out_of_fold
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.labeller import Labeller, label_new
@@ -189,11 +189,13 @@ class Silo(Holdings):
         """What the silo's own data says of these lessons."""
 
         def update(learner: Learner, own: Examples) -> None:
-            fit(self, learner, own, check)
+            fit_for_a_look(self, fit, learner, own, check)
 
         if self.trial is not None:
             return by_held_out(self, self.trial, update, agreement)
-        return out_of_fold(self, lambda learner, own: Fit()(self, learner, own), update, agreement)
+        return out_of_fold(
+            self, lambda learner, own: fit_for_a_look(self, Fit(), learner, own), update, agreement
+        )
 
     def _choose(self, stage: Stage, before: Learner, decision: Decision) -> None:
         """Keep both models, and use the one that the decision is for."""
@@ -290,18 +292,19 @@ class Silo(Holdings):
         """Take over the models that labelled the target, for new points; ratios say how much each counts."""
         Labeller(self).keep(models, ratios)
 
-    def hold_against_votes(self, index: NDArray[Any], codes: Codes) -> None:
-        """Raise if labels of pool instances are not what an election that the silo voted in may come to.
+    def hold_against_votes(self, lessons: Lessons) -> None:
+        """Raise if lessons about the pool are not what an election that the silo voted in may come to.
 
-        A silo that limits its coordinator wants them to go with what its own model says, beyond chance.
-        Labels that somebody chose, to see what they do to the model, do not.
+        A silo that limits its coordinator wants labels, or the largest of each instance's soft targets, to go
+        with what its own model says, beyond chance. Those that somebody chose, to see what they do to the
+        model, do not.
         """
         least = 0.0 if self.allow is None else self.allow.agreement
-        if least <= 0 or len(index) < _ENOUGH:
+        if least <= 0 or len(lessons) < _ENOUGH:
             return
-        own = predicting.predict(self, take(self.need_pool(), index), self.task)
+        own = predicting.predict(self, lessons.X, self.task)
         chance = 1 / len(self.task)
-        kappa = (float(np.mean(own == codes)) - chance) / (1 - chance)
+        kappa = (float(np.mean(own == lessons.likeliest)) - chance) / (1 - chance)
         if kappa < least:
             raise Refused(
                 f"{self._where}: labels it was sent do not go with its own votes: κ is below "

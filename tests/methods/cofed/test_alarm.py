@@ -43,3 +43,26 @@ def test_a_pool_of_nonsense_is_said_to_be_one_and_harms_nobody(tmp_path, capsys)
     page = run.report().read_text()
     assert "own model" in page
     assert "wants proof" in page
+
+
+def test_a_silo_whose_classes_are_in_another_order_is_named_and_read_that_way(tmp_path, capsys):
+    names = np.array(["cat", "cow", "dog"])
+    silos = []
+    for place in range(4):
+        X, y = points(60, place)
+        order = names if place < 3 else names[[1, 0, 2]]
+        silos.append(Silo(f"s{place}", X, order[y], GaussianNB(), test=0.3))
+    run = Federation(silos, points(200, 9)[0], CoFED()).run(tmp_path / "run")
+    line = (
+        "silo 's3' seems to take its classes for each other, and is read that way: "
+        "its cat is the others' cow, its cow is the others' cat; look at its labels"
+    )
+    vote = run.result["voting"][0]
+    assert vote["alarms"][-1] == line
+    assert line in capsys.readouterr().err.replace("\n", " ")
+    assert vote["weights"] == [1, 1, 1, 1]
+    assert vote["kappa"]["s3"] < 0.25
+    # What it is taught about cats it holds to be wrong: its own data keeps it from that.
+    assert vote["decisions"]["s3"]["taken"] is False
+    equal = Federation(silos, points(200, 9)[0], CoFED(weights="equal")).run(tmp_path / "equal")
+    assert not any("read that way" in one for one in equal.result["voting"][0]["alarms"])

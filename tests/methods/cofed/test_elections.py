@@ -10,6 +10,7 @@ from cosilo import CoFED, Federation, Silo
 from cosilo.errors import DataError
 from cosilo.learners import Network, Training
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold
+from cosilo.protocol.stage import LOCAL
 
 # Three silos with classes 0 and 1, one with 1 and 2; four instances.
 BALLOTS = Ballots(
@@ -35,13 +36,14 @@ def test_by_shares_the_class_that_leads_over_all_wins():
     message = outcome.message([0, 1], None)
     # Where class 2 leads, a silo without it learns nothing.
     assert (message["index"].tolist(), message["label"].tolist()) == ([0, 1], [0, 1])
-    assert message["weight"].tolist() == [191, 106]  # 1 − 1/4 and 3/4 − 1/3
+    # Ahead by (1 − 1/4) of three votes, which is more than two, and by (3/4 − 1/3) of four.
+    assert message["weight"].tolist() == [255, 212]
     assert message["shares"].tolist() == [[255, 64], [85, 191], [85, 128], [0, 128]]
     # Class 2 has one holder, whose votes its shares would show: its labels count half, whatever the vote.
     other = outcome.message([1, 2], None)
     assert other["shares"][:, 1].tolist() == [0, 0, 0, 0]
     assert (other["index"].tolist(), other["label"].tolist()) == ([1, 2, 3], [0, 1, 1])
-    assert other["weight"].tolist() == [106, 128, 128]
+    assert other["weight"].tolist() == [212, 128, 128]
 
 
 def test_only_soft_targets_need_all_shares():
@@ -93,7 +95,7 @@ def test_every_rule_teaches_every_kind_of_learner(rule, weights, tmp_path):
     assert set(vote["kappa"]) == {"s0", "s1", "s2", "s3"}
     assert min(vote["kappa"].values()) > 0.5
     if weights == "agreement":
-        assert vote["weights"] == [1, 1, 1, 1]  # nobody is less than half as credible as the best
+        assert vote["weights"] == [1, 1, 1, 1]  # nobody is less than a fifth as credible as the best
 
 
 def test_networks_get_soft_targets(monkeypatch, tmp_path):
@@ -116,6 +118,42 @@ def test_networks_get_soft_targets(monkeypatch, tmp_path):
     np.testing.assert_allclose(soft[:24].sum(axis=1), 8)  # its own instances, whose classes it knows
     np.testing.assert_allclose(soft[24:].sum(axis=1), 1)
     assert ((soft[24:] > 0) & (soft[24:] < 1)).any()
+
+
+def test_a_class_that_only_a_few_have_is_taught_by_its_labels(monkeypatch, tmp_path):
+    """Two silos are fewer than three: no share is told, and yet a network learns what was elected."""
+    silos = [
+        Silo(f"s{i}", *points([0, 1, 2], 24, i), learner, test=points([0, 1, 2], 300, 50 + i))
+        for i, learner in enumerate([network(), LogisticRegression()])
+    ]
+    seen = []
+    fit = Network.fit
+
+    def spy(self, X, y, **options):
+        seen.append(y)
+        fit(self, X, y, **options)
+
+    monkeypatch.setattr(Network, "fit", spy)
+    run = Federation(silos, points([0, 1, 2], 400, 99)[0], CoFED(control=False)).run(tmp_path / "run")
+    received = run.result["voting"][0]["received"]["s0"]
+    assert received > 100
+    assert len(seen[-1]) == 24 + received
+    assert set(seen[-1][24:].ravel().tolist()) == {0.0, 1.0}
+
+
+def test_the_check_of_such_a_class_leaves_out_what_the_silos_own_vote_decided():
+    X, y = points([0, 1], 40, 0)
+    silo = Silo("a", X, y, network(), pool=X[:4])
+    silo.seed = 0
+    silo.fit(LOCAL)
+    # Of class 0 shares are told, of class 1 none; instances 2 and 3 have it, the last by the silo's own vote.
+    share = np.array([[1.0, 0.0], [0.5, 0.0], [0.25, 0.0], [0.0, 0.0]])
+    lessons, check = CoFED()._soft(
+        silo, np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([1, 1, 0]), share, np.full(2, 0.25)
+    )
+    assert lessons.y.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
+    assert check.places.tolist() == [0, 1, 2]
+    assert check.y[-1].tolist() == [0, 1]
 
 
 def test_soft_targets_of_a_wrong_shape_are_refused():

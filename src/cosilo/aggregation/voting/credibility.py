@@ -6,15 +6,20 @@ agreement is Cohen's κ of its votes against b_i, which takes away what two silo
 silo that says one class all the time has κ = 0. Weights begin equal and follow the agreement, so that those
 who agree with nobody soon have no say in what the others are held against.
 
-    κ_i = (p − e) / (1 − e),   w_i = min(1, 2 · max(0, κ_i) / max_j κ_j) / n_i
+    κ_i = (p − e) / (1 − e),   w_i = min(1, 5 · max(0, κ_i) / max_j κ_j) / n_i
 
-Whoever is half as credible as the best counts fully: honest silos with weak models make other mistakes than
-those with strong ones, and elections are worse if they count for less; whoever lies is far below. n_i is how
-many silos vote as silo i does on practically all instances, itself included: copies of one voter have one
+Whoever is a fifth as credible as the best counts fully: honest silos with weak models make other mistakes
+than those with strong ones, and elections are worse if they count for less; whoever lies is far below. n_i is
+how many silos vote as silo i does on practically all instances, itself included: copies of one voter have one
 vote between them, however many names they go by.
+
+One number does not do justice to a silo that takes its classes for each other, by mistake or on purpose: it
+agrees with nobody, and knows as much as anybody. If a silo that is less than a fifth as credible as the best
+would be half as credible with its classes in another order, its votes are read in that order. Fifty instances
+have to say so: of fewer, some order fits anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +34,10 @@ SAMPLE = 10_000
 ITERATIONS = 3
 #: Silos that give the same label to more than this share of the instances are copies of one voter.
 COPY = 0.995
+#: Who is so many times less credible than the best still counts fully.
+FULLY = 5
+#: Instances that have to be there before a silo's classes are read in another order.
+ENOUGH = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +48,15 @@ class Credibility:
     kappa: NDArray[np.float64]
     #: What a vote weighs: at most 1, and 0 for who agrees with nobody.
     weight: NDArray[np.float64]
+    #: By silo that takes its classes for each other, what each class code stands for when it says so.
+    readings: Mapping[int, NDArray[np.intp]]
+
+    def read(self, votes: Sequence[Votes]) -> list[Votes]:
+        """The votes as they are meant."""
+        return [
+            np.append(self.readings[place], -1).astype(row.dtype)[row] if place in self.readings else row
+            for place, row in enumerate(votes)
+        ]
 
 
 def kappa(votes: Votes, reference: Votes, n_classes: int) -> float:
@@ -77,6 +95,13 @@ def credibility(
 
     >>> credibility([*near, near[2]], [[0, 1, 2]] * 4, 3).weight.round(2)
     array([1. , 1. , 0.5, 0.5])
+
+    One that says 1 for 0, 2 for 1 and 0 for 2 is read that way:
+
+    >>> votes = [np.tile(row, 9) for row in [*near, (truth + 1) % 3]]
+    >>> found = credibility(votes, [[0, 1, 2]] * 4, 3)
+    >>> found.weight, found.readings
+    (array([1., 1., 1., 1.]), {3: array([2, 0, 1])})
     """
     length = check_ballots(votes, tasks, n_classes)
     places = np.linspace(0, length - 1, min(length, SAMPLE)).round().astype(np.intp)
@@ -85,16 +110,38 @@ def credibility(
     alike = copies(sample)
     weights, found = 1 / alike, np.zeros(len(votes))
     for _ in range(iterations):
-        count = np.concatenate([block for _, block in counts(sample, n_classes, weights)])
-        total = totals(known, n_classes, weights)
-        found = np.array(
-            [
-                kappa(row, _others_best(row, codes, weight, count, total), n_classes)
-                for row, codes, weight in zip(sample, known, weights, strict=True)
-            ]
-        )
+        best = _others_best_of_each(sample, known, n_classes, weights)
+        found = np.array([kappa(row, other, n_classes) for row, other in zip(sample, best, strict=True)])
         weights = _credible(found) / alike
-    return Credibility(found, weights)
+    as_voted, readings = found, {}
+    best = _others_best_of_each(sample, known, n_classes, weights)
+    for place in np.flatnonzero(FULLY * found < found.max(initial=0.0)).tolist():
+        if np.sum((sample[place] >= 0) & (best[place] >= 0)) < ENOUGH:
+            continue
+        meant = _likeliest_order(sample[place], best[place], known[place], n_classes)
+        read = np.append(meant, -1)[sample[place]]
+        if kappa(read, best[place], n_classes) >= found.max() / 2:
+            readings[place], sample[place] = meant, read
+    if readings:
+        best = _others_best_of_each(sample, known, n_classes, weights)
+        found = np.array([kappa(row, other, n_classes) for row, other in zip(sample, best, strict=True)])
+        weights = _credible(found) / alike
+    return Credibility(as_voted, weights, readings)
+
+
+def _likeliest_order(
+    votes: Votes, reference: Votes, task: NDArray[np.intp], n_classes: int
+) -> NDArray[np.intp]:
+    """By class code, what it stands for if the silo's classes are put in the order that fits best."""
+    from scipy.optimize import linear_sum_assignment
+
+    both = (votes >= 0) & (reference >= 0)
+    table = np.zeros((n_classes, n_classes))
+    np.add.at(table, (votes[both], reference[both]), 1)
+    meant = np.arange(n_classes)
+    said, stands_for = linear_sum_assignment(table[np.ix_(task, task)], maximize=True)
+    meant[task[said]] = task[stands_for]
+    return meant
 
 
 def copies(votes: Sequence[Votes]) -> NDArray[np.int64]:
@@ -108,10 +155,24 @@ def copies(votes: Sequence[Votes]) -> NDArray[np.int64]:
 
 
 def _credible(kappas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """min(1, 2 · max(0, κ_i) / max_j κ_j); all the same if nobody agrees with anybody."""
+    """min(1, 5 · max(0, κ_i) / max_j κ_j); all the same if nobody agrees with anybody."""
     positive = np.maximum(kappas, 0.0)
     most = positive.max(initial=0.0)
-    return np.minimum(2 * positive / most, 1.0) if most > 0 else np.ones(len(kappas))
+    return np.minimum(FULLY * positive / most, 1.0) if most > 0 else np.ones(len(kappas))
+
+
+def _others_best_of_each(
+    votes: Sequence[Votes],
+    tasks: Sequence[NDArray[np.intp]],
+    n_classes: int,
+    weights: NDArray[np.float64],
+) -> list[Votes]:
+    count = np.concatenate([block for _, block in counts(votes, n_classes, weights)])
+    total = totals(tasks, n_classes, weights)
+    return [
+        _others_best(row, codes, weight, count, total)
+        for row, codes, weight in zip(votes, tasks, weights, strict=True)
+    ]
 
 
 def _others_best(
@@ -129,7 +190,7 @@ def _others_best(
     share = count * inverse
     voted = np.flatnonzero(own >= 0)
     share[voted, own[voted]] = (count[voted, own[voted]] - weight) * inverse[own[voted]]
-    best = share.argmax(axis=1)
+    best = share.round(9).argmax(axis=1)  # a tie is one whatever the last bits are
     has = np.zeros(len(total), bool)
     has[task] = True
     leads = share[np.arange(len(share)), best] > 1e-12

@@ -1,5 +1,6 @@
 """CoFED and its elections."""
 
-from cosilo.methods.cofed.cofed import CoFED, Vote, Votes
+from cosilo.methods.cofed.cofed import CoFED
+from cosilo.methods.cofed.findings import Vote, Votes
 
 __all__ = ["CoFED", "Vote", "Votes"]

@@ -32,17 +32,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from cosilo.aggregation.robust import bounded
-from cosilo.aggregation.voting import agreement
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.methods.base import Method
-from cosilo.methods.cofed.alarm import alarms, single_votes
-from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, without_vote
+from cosilo.methods.cofed.alarm import misnamed, single_votes
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, with_labels, without_vote
+from cosilo.methods.cofed.findings import Vote, Votes, decision_of, vote_of
 from cosilo.methods.effort import Effort, epochs_of
-from cosilo.protocol.findings import Findings
 from cosilo.protocol.forms import SHARE
 from cosilo.protocol.message import Fields, Message, Shared
 from cosilo.protocol.participant import Participant
@@ -57,49 +56,6 @@ from cosilo.text import listing
 Weight = Annotated[float, Field(ge=0)]
 
 
-class Vote(BaseModel):
-    """One vote: who voted, what was elected, who got how much, who agreed with whom."""
-
-    stage: str
-    voters: list[str]
-    weights: list[float]
-    #: Instances elected, by class.
-    elected: dict[str, int]
-    #: Instances that each silo was given, by silo.
-    received: dict[str, int] = {}
-    #: Of these, the share that has the label which the silo itself voted for.
-    own_votes: dict[str, float] = {}
-    #: The share of the pool on which a silo abstained.
-    abstained: dict[str, float]
-    #: How far each voter goes with the others, beyond chance: Cohen's κ against what leads among them.
-    kappa: dict[str, float] = {}
-    #: Of two voters, on the pool; None where they have no class in common.
-    agreement: list[list[float | None]]
-    #: What the votes say against the pool or some of the voters.
-    alarms: list[str] = []
-    #: By silo, what its own data said of the model that it was offered; of those that share metrics.
-    decisions: dict[str, "OwnDecision"] = {}
-
-
-class OwnDecision(BaseModel):
-    """What a silo's own data said of an offer."""
-
-    #: Whether the silo uses the model that it was offered.
-    taken: bool
-    #: Instances it was asked on; those that only the offer gets right, and that it alone gets wrong.
-    instances: int
-    gained: int
-    lost: int
-    #: Whether silos agree too little on the pool, so that it asked for proof of a gain.
-    doubtful: bool
-
-
-class Votes(Findings):
-    """What CoFED's part of the report reads."""
-
-    voting: list[Vote] = Field(default_factory=list)
-
-
 class CoFED(Method):
     """Federated co-training: silos label a public pool, vote, and learn what was elected; only labels travel.
 
@@ -112,9 +68,9 @@ class CoFED(Method):
         A silo abstains unless its most likely class leads the second by more than this probability.
     rule : {"shares", "winner", "paper"}, default "shares"
         What is elected. winner: an instance goes to the class with the largest share over all classes, and
-        counts as much as it leads by. shares: networks learn the shares of their own classes as soft targets;
-        others as by winner. paper: an instance enters every class that more than α of its silos gave it;
-        then `weights` and `accept` are the paper's too ("equal" and "always"), unless they are given.
+        counts fully if it leads by two votes. shares: networks learn the shares of their own classes as soft
+        targets; others as by winner. paper: an instance enters every class that more than α of its silos gave
+        it; then `weights` and `accept` are the paper's too ("equal" and "always"), unless they are given.
     weights : {"agreement", "equal", "size", "accuracy"} or dict of float, default "agreement"
         What a vote weighs (§ 4.6): by how far a silo's votes go with those of the others, the same, by
         training size (none more than ten times the median), by validation accuracy, or given by silo.
@@ -195,29 +151,30 @@ class CoFED(Method):
     def _elect(
         self, silos: Silos, ballots: Ballots, weights: dict[str, float], stage: Stage
     ) -> tuple[Outcome, Vote]:
-        credible = ballots.credibility()
-        weighed = [weights[name] for name in ballots.names]
-        if self.weights == "agreement":
-            weighed = credible.weight.tolist()
-        kappas = dict(zip(ballots.names, np.round(credible.kappa, 6).tolist(), strict=True))
-        classes, said = silos.vocabulary.classes, alarms(kappas)
+        credible, classes = ballots.credibility(), silos.vocabulary.classes
+        by_agreement = self.weights == "agreement"
+        weighed = credible.weight.tolist() if by_agreement else [weights[name] for name in ballots.names]
+        meant = ballots.read(credible) if by_agreement else ballots
         outcome: Outcome
         if self.rule == "paper":
-            outcome = ByThreshold(ballots, self.alpha, weighed)
-            said += single_votes(self.alpha, dict(zip(classes, ballots.holders().tolist(), strict=True)))
+            outcome = ByThreshold(meant, self.alpha, weighed)
         else:
-            outcome = ByShares(ballots, weighed, self.alpha, soft=self.rule == "shares")
-        by_silo = dict(zip(ballots.names, ballots.votes, strict=True))
-        return outcome, Vote(
-            stage=str(stage),
-            voters=ballots.names,
-            weights=weighed,
-            kappa=kappas,
-            elected=dict(zip(classes, outcome.per_class().tolist(), strict=True)),
-            abstained={name: float(np.mean(votes == -1)) for name, votes in by_silo.items()},
-            agreement=_without_nan(agreement(ballots.votes, ballots.tasks, ballots.n_classes)),
-            alarms=said,
-        )
+            outcome = ByShares(meant, weighed, self.alpha, soft=self.rule == "shares")
+        vote = vote_of(ballots, weighed, credible.kappa, outcome.per_class(), classes, stage)
+        if by_agreement:
+            vote.alarms += misnamed(
+                {
+                    ballots.names[place]: {
+                        classes[code]: classes[order[code]] for code in ballots.tasks[place]
+                    }
+                    for place, order in credible.readings.items()
+                }
+            )
+        if self.rule == "paper":
+            vote.alarms += single_votes(
+                self.alpha, dict(zip(classes, ballots.holders().tolist(), strict=True))
+            )
+        return outcome, vote
 
     def _update(self, silos: Silos, learners: list[str], outcome: Outcome, vote: Vote) -> None:
         stage = Stage.parse(vote.stage)
@@ -233,15 +190,8 @@ class CoFED(Method):
         silos.evaluate(stage, to=updated)
         if self.accept == "better":
             willing = silos.offering("metrics", among=updated)
-            for name, reply in silos.ask("decision", to=willing, quorum=0.0).items():
-                if "taken" in reply:
-                    vote.decisions[name] = OwnDecision(
-                        taken=bool(reply.integer("taken")),
-                        instances=reply.integer("instances"),
-                        gained=reply.integer("gained"),
-                        lost=reply.integer("lost"),
-                        doubtful=bool(reply.integer("doubtful")),
-                    )
+            replies = silos.ask("decision", to=willing, quorum=0.0)
+            vote.decisions = {name: decision_of(reply) for name, reply in replies.items() if "taken" in reply}
 
     def _note(
         self, silos: Silos, learners: list[str], votes: Mapping[str, Fields], outcome: Outcome, vote: Vote
@@ -326,14 +276,33 @@ class CoFED(Method):
         Of the labels, `stands` are those that the silo's own vote did not decide.
         """
         if shares is not None and part is not None and silo.learner.has_weights:
-            share, own = shares / 255, silo.label_pool(self.margin)
-            lessons, check = silo.soft_lessons(share), silo.soft_lessons(without_vote(share, own, part))
+            lessons, check = self._soft(silo, index, label, stands, shares / 255, part)
         else:
             counts = None if weight is None or not silo.learner.can_weigh else weight / 255
             lessons = silo.pool_lessons(index, label, counts)
-            silo.hold_against_votes(index, lessons.likeliest)
             check = lessons.take(np.flatnonzero(stands))
+        silo.hold_against_votes(lessons)
         self._teach(silo, lessons, check, Stage.parse(stage), agreement)
+
+    def _soft(
+        self,
+        silo: Silo,
+        index: NDArray[Any],
+        label: NDArray[Any],
+        stands: NDArray[Any],
+        share: NDArray[Any],
+        part: NDArray[Any],
+    ) -> tuple[Lessons, Lessons]:
+        """Shares as soft targets, and the same without the silo's own vote.
+
+        Of a class that only a few have no shares are told: there the label is all that is known.
+        """
+        told = np.isin(label, np.flatnonzero(~share.any(axis=0)))
+        lessons = silo.soft_lessons(with_labels(share, index[told], label[told]))
+        rest = without_vote(share, silo.label_pool(self.margin), part)
+        rest[index[told]] = 0.0
+        sure = told & (stands > 0)
+        return lessons, silo.soft_lessons(with_labels(rest, index[sure], label[sure]))
 
     def _teach(self, silo: Silo, lessons: Lessons, check: Lessons, stage: Stage, agreement: float) -> None:
         if len(lessons) == 0:
@@ -451,7 +420,3 @@ class CoFED(Method):
         if isinstance(self.weights, dict) and set(self.weights) != set(tasks):
             odd = sorted(set(self.weights) ^ set(tasks))
             raise ConfigError(f"weights are given for other silos than there are (see {odd[0]!r})")
-
-
-def _without_nan(matrix: NDArray[np.float64]) -> list[list[float | None]]:
-    return [[None if np.isnan(value) else round(float(value), 6) for value in row] for row in matrix]

@@ -1,7 +1,7 @@
 """What becomes of the votes: by the paper's threshold, or by shares over all classes."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,8 @@ from cosilo.aggregation.voting import (
 from cosilo.protocol.message import Fields, Message
 from cosilo.protocol.task import Task
 
+#: A label that leads by so many votes counts fully.
+CLEAR = 2
 #: Pool positions, and the class of each in the silo's own codes.
 Labels = tuple[NDArray[Any], NDArray[Any]]
 
@@ -52,6 +54,10 @@ class Ballots:
     def credibility(self) -> Credibility:
         """How far each silo goes with the others, beyond chance."""
         return credibility(self.votes, self.tasks, self.n_classes)
+
+    def read(self, credible: Credibility) -> "Ballots":
+        """With the votes of silos that take their classes for each other as they are meant."""
+        return replace(self, votes=credible.read(self.votes))
 
     def holders(self) -> NDArray[np.int64]:
         """How many silos have each class."""
@@ -107,7 +113,7 @@ class ByThreshold:
 
 
 class ByShares:
-    """An instance goes to the class that leads over all classes, and counts for as much as it leads by.
+    """An instance goes to the class that leads over all classes, and counts fully if it leads by two votes.
 
     `soft` also tells silos the shares of all their classes, for networks to learn as soft targets.
     """
@@ -123,9 +129,10 @@ class ByShares:
     def message(self, task: list[int], voter: int | None) -> Message:
         """Where one of its classes leads, that class, and in a byte how much the label counts.
 
-        That is its share less that of the next class: labels that hardly lead are wrong half of the time. All
-        labels of a class that fewer than three silos have count half: more would show somebody's vote. `part`
-        is what the silo's own vote is of the share of each class.
+        That is by how many votes of those who have the class it leads over the next one, of two: who leads by
+        one vote would not without it. Votes count here as they weigh. All labels of a class that fewer than
+        three silos have count half: more would show somebody's vote. `part` is what the silo's own vote is of
+        the share of each class.
         """
         index, label = self.labels(task)
         own = 0.0 if voter is None else self._weights[voter]
@@ -133,13 +140,14 @@ class ByShares:
         stands = np.ones(len(index), bool)
         if voter is not None:
             stands = self._stands(index, label, np.array(task), voter, part)
-        few = self._holders[np.array(task)[label]] < FEWEST
-        lead = np.where(few, 0.5, self._won.share[index] - self._won.second[index])
+        code = np.array(task)[label]
+        ahead = (self._won.share[index] - self._won.second[index]) * self._totals[code]
+        counts = np.where(self._holders[code] < FEWEST, 0.5, np.minimum(ahead / CLEAR, 1))
         told = {
             "index": index,
             "label": label,
             "stands": stands.astype(np.uint8),
-            "weight": np.maximum(np.rint(255 * lead), 1).astype(np.uint8),
+            "weight": np.maximum(np.rint(255 * counts), 1).astype(np.uint8),
         }
         if self._shares is not None:
             told["shares"] = np.ascontiguousarray(self._shares[:, task])
@@ -194,6 +202,18 @@ def without_vote(
     mine[voted, vote[voted]] = part[vote[voted]]
     left = np.where(share > 0, share - mine, 0.0)  # a class that only a few have is not told: 0
     return np.asarray(np.maximum(left, 0) / np.maximum(1 - part, 1e-9))
+
+
+def with_labels(share: NDArray[np.float64], index: NDArray[Any], label: NDArray[Any]) -> NDArray[np.float64]:
+    """The shares of instances, or all of the share for the class that an instance is labelled with.
+
+    >>> with_labels(np.array([[0.5, 0.25], [1.0, 0.0]]), np.array([0]), np.array([1]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    found = share.copy()
+    found[index] = np.eye(share.shape[1])[label]
+    return found
 
 
 def _own_codes(task: list[int], n_classes: int) -> NDArray[np.int32]:

@@ -72,7 +72,7 @@ def look(ballots: Ballots, classes: Sequence[str], alphas: Sequence[float] = ALP
     equal = [1.0] * len(ballots.names)
     outcomes: dict[str, Outcome] = {f"α = {alpha:g}": ByThreshold(ballots, alpha, equal) for alpha in alphas}
     outcomes["winner"] = ByShares(ballots, equal)
-    outcomes["winner, by agreement"] = ByShares(ballots, credible.weight.tolist())
+    outcomes["winner, by agreement"] = ByShares(ballots.read(credible), credible.weight.tolist())
     return Look(
         ballots,
         tuple(classes),

@@ -1,0 +1,95 @@
+"""What is found out beside scores, for the report: each vote, and what silos' own data said of the offers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from cosilo.aggregation.voting import agreement
+from cosilo.methods.cofed.alarm import alarms
+from cosilo.methods.cofed.elections import Ballots
+from cosilo.protocol.findings import Findings
+from cosilo.protocol.message import Fields
+from cosilo.protocol.stage import Stage
+
+
+class Vote(BaseModel):
+    """One vote: who voted, what was elected, who got how much, who agreed with whom."""
+
+    stage: str
+    voters: list[str]
+    weights: list[float]
+    #: Instances elected, by class.
+    elected: dict[str, int]
+    #: Instances that each silo was given, by silo.
+    received: dict[str, int] = {}
+    #: Of these, the share that has the label which the silo itself voted for.
+    own_votes: dict[str, float] = {}
+    #: The share of the pool on which a silo abstained.
+    abstained: dict[str, float]
+    #: How far each voter goes with the others, beyond chance: Cohen's κ against what leads among them.
+    kappa: dict[str, float] = {}
+    #: Of two voters, on the pool; None where they have no class in common.
+    agreement: list[list[float | None]]
+    #: What the votes say against the pool or some of the voters.
+    alarms: list[str] = []
+    #: By silo, what its own data said of the model that it was offered; of those that share metrics.
+    decisions: dict[str, "OwnDecision"] = {}
+
+
+class OwnDecision(BaseModel):
+    """What a silo's own data said of an offer."""
+
+    #: Whether the silo uses the model that it was offered.
+    taken: bool
+    #: Instances it was asked on; those that only the offer gets right, and that it alone gets wrong.
+    instances: int
+    gained: int
+    lost: int
+    #: Whether silos agree too little on the pool, so that it asked for proof of a gain.
+    doubtful: bool
+
+
+class Votes(Findings):
+    """What CoFED's part of the report reads."""
+
+    voting: list[Vote] = Field(default_factory=list)
+
+
+def vote_of(
+    ballots: Ballots,
+    weights: list[float],
+    kappa: NDArray[np.float64],
+    elected: NDArray[np.int64],
+    classes: Sequence[str],
+    stage: Stage,
+) -> Vote:
+    """What can be said of a vote before anybody has learnt from it."""
+    kappas = dict(zip(ballots.names, np.round(kappa, 6).tolist(), strict=True))
+    by_silo = dict(zip(ballots.names, ballots.votes, strict=True))
+    return Vote(
+        stage=str(stage),
+        voters=ballots.names,
+        weights=weights,
+        kappa=kappas,
+        elected=dict(zip(classes, elected.tolist(), strict=True)),
+        abstained={name: float(np.mean(votes == -1)) for name, votes in by_silo.items()},
+        agreement=_without_nan(agreement(ballots.votes, ballots.tasks, ballots.n_classes)),
+        alarms=alarms(kappas),
+    )
+
+
+def decision_of(reply: Fields) -> OwnDecision:
+    """What a silo told of its decision."""
+    return OwnDecision(
+        taken=bool(reply.integer("taken")),
+        instances=reply.integer("instances"),
+        gained=reply.integer("gained"),
+        lost=reply.integer("lost"),
+        doubtful=bool(reply.integer("doubtful")),
+    )
+
+
+def _without_nan(matrix: NDArray[np.float64]) -> list[list[float | None]]:
+    return [[None if np.isnan(value) else round(float(value), 6) for value in row] for row in matrix]

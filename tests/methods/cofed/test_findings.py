@@ -1,0 +1,34 @@
+"""What the report is told of a vote."""
+
+import numpy as np
+
+from cosilo.methods.cofed.elections import Ballots
+from cosilo.methods.cofed.findings import decision_of, vote_of
+from cosilo.protocol.message import Fields
+from cosilo.protocol.stage import FEDERATED
+
+
+def test_a_vote_by_hand():
+    votes = [np.array(row, np.int8) for row in ([0, 1, 0, -1], [0, 1, 1, 1], [2, 2, 2, 2])]
+    ballots = Ballots(["a", "b", "c"], votes, [[0, 1], [0, 1], [2]], 3)
+    vote = vote_of(
+        ballots, [1.0, 1.0, 0.0], np.array([0.5, 0.4, 0.0]), np.array([1, 2, 0]), ["x", "y", "z"], FEDERATED
+    )
+    assert vote.elected == {"x": 1, "y": 2, "z": 0}
+    assert vote.abstained == {"a": 0.25, "b": 0.0, "c": 0.0}
+    assert vote.agreement == [[1.0, 0.666667, None], [0.666667, 1.0, None], [None, None, 1.0]]
+    assert vote.kappa == {"a": 0.5, "b": 0.4, "c": 0.0}
+    assert vote.alarms == [
+        "these silos disagree with all others (κ below 0.25): c; look at their classes and data"
+    ]
+
+
+def test_a_decision_as_it_was_told():
+    told = Fields({"taken": 1, "instances": 50, "gained": 4, "lost": 1, "doubtful": 0})
+    assert decision_of(told).model_dump() == {
+        "taken": True,
+        "instances": 50,
+        "gained": 4,
+        "lost": 1,
+        "doubtful": False,
+    }
