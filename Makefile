@@ -3,10 +3,27 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint docs bench clean
+# Where `make install` puts the command, and which extras it gets: make install EXTRAS=flare,torch
+PREFIX ?= $(HOME)/.local
+EXTRAS ?=
+
+.PHONY: demo install wheel test lint docs bench clean
 
 demo: .venv/core
 	$(BIN)/cosilo demo
+
+# A venv of its own that needs the source no more, and the command where shells look for commands.
+install:
+	$(PYTHON) -m venv '$(PREFIX)/share/cosilo'
+	'$(PREFIX)/share/cosilo/bin/python' -m pip install --quiet --disable-pip-version-check -c constraints.txt '.$(if $(EXTRAS),[$(EXTRAS)])'
+	mkdir -p '$(PREFIX)/bin'
+	ln -sf '$(PREFIX)/share/cosilo/bin/cosilo' '$(PREFIX)/bin/cosilo'
+	@'$(PREFIX)/bin/cosilo' --version
+	@echo "installed: $(PREFIX)/bin/cosilo"
+
+wheel: .venv/core
+	$(PIP) build
+	$(BIN)/python -m build --wheel --outdir dist .
 
 # Tests of real FLARE processes share ports and network namespaces, those of Ray a cluster: one after the other.
 test: .venv/all lint
@@ -21,7 +38,7 @@ lint: .venv/all
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cosilo needs Python 3.11 or newer")'
-	@echo "installing the core into .venv, about a minute"
+	@echo "installing the core into .venv, two or three minutes"
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(PIP) -e .
 	touch $@

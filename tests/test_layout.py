@@ -8,7 +8,16 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "src" / "cosilo"
 
 #: All that may lie at the top; everything else has a room.
-TOP = {"__init__.py", "errors.py", "lazy.py", "progress.py", "py.typed", "text.py", "version.py"}
+TOP = {
+    "__init__.py",
+    "errors.py",
+    "lazy.py",
+    "parameters.py",
+    "progress.py",
+    "py.typed",
+    "text.py",
+    "version.py",
+}
 #: Rooms of small parts that only mean something together: one file tests the room, besides others.
 ROOMS = {
     "aggregation/voting": "aggregation/test_voting.py",

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 #: Control characters, halves of characters and line breaks; and what turns the direction of writing.
@@ -62,6 +63,12 @@ def guess(word: str, options: Sequence[str]) -> str:
     lower = {option.lower(): option for option in options}
     near = get_close_matches(word.lower(), list(lower), n=1)
     return f" (did you mean {lower[near[0]]!r}?)" if near else ""
+
+
+def near_file(path: Path) -> str:
+    """The same for a file that is not there: a hint at one beside it with nearly that name."""
+    beside = [one.name for one in path.parent.glob("*")] if path.parent.is_dir() else []
+    return guess(path.name, beside)
 
 
 def cause(error: BaseException) -> str:

@@ -40,7 +40,7 @@ def test_one_line_for_each_difference():
     assert found == [
         "Not equal: models uploaded in a round: 3 (a, c), 4 (b)",
         "Not equal: epochs of a silo's training in all: 10 (a, c), 12 (b)",
-        "Not equal: judged once in so many rounds: 1 (a, c), 5 (b)",
+        "Not equal: rounds between judgements: 1 (a, c), 5 (b)",
         "Not equal: share of a silo's training data that is never trained on: 20% (a, c), 0% (b)",
     ]
 
@@ -57,7 +57,7 @@ def test_a_comparison_names_what_is_unequal_and_runs(tmp_path):
     lines = [
         "Not equal: models uploaded in a round: 2 (fedavg), 5 (fedfomo)",
         "Not equal: epochs of a silo's training in all: 2.4 (fedavg), 4 (fedfomo)",
-        "Not equal: judged once in so many rounds: 2 (fedavg), 1 (fedfomo)",
+        "Not equal: rounds between judgements: 2 (fedavg), 1 (fedfomo)",
         "Not equal: share of a silo's training data that is never trained on: 0% (fedavg), 20% (fedfomo)",
     ]
     assert told[:4] == lines

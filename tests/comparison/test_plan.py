@@ -94,12 +94,12 @@ def test_a_method_named_twice_is_compared_once():
         (
             ["fedprox"],
             {"compare": {"fedprox": {"mu": -1}}},
-            "recipe.toml: compare.fedprox.mu: got -1; wants greater than or equal to 0",
+            "recipe.toml: compare.fedprox.mu: got -1; wants at least 0",
         ),
         (  # a mistake in [method] is named once, where it stands
             ["fedavg", "fedprox"],
             {"method": {"rounds": 0}, "compare": {}},
-            "recipe.toml: method.rounds: got 0; wants greater than or equal to 1",
+            "recipe.toml: method.rounds: got 0; wants at least 1",
         ),
         (
             ["fedavg", "local"],
@@ -197,3 +197,12 @@ def test_what_changes_no_result_may_change():
     # A default that is written out is no change, nor is a parameter in another table.
     merge_plans(Path("x"), old, plan_of("fedavg", quorum=0.5))
     merge_plans(Path("x"), old, plan_of("fedavg", method={"rounds": 4}, compare={"fedavg": {"epochs": 2}}))
+
+
+def test_what_other_methods_get_of_the_methods_table_is_told():
+    """A round of CoFED is another thing than one of FedAvg, which FedProx shares."""
+    methods, rounds = ("fedavg", "fedprox", "cofed"), {"use": "fedavg", "rounds": 4}
+    assert plan_of(*methods, method=rounds, compare={}).carried() == [
+        "cofed gets rounds = 4 of [method], which is for fedavg; [compare.cofed] says otherwise",
+    ]
+    assert plan_of(*methods, method=rounds, compare={"cofed": {"rounds": 1}}).carried() == []

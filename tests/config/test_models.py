@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Federation, Local, Run, RunError, Silo, data
 from cosilo.config import build
@@ -166,3 +168,25 @@ def test_by_the_own_model_or_by_those_that_labelled(tmp_path):
     assert list(labels) == ["row", "plot", "label", "confidence", "speakers"]
     assert labels["plot"].tolist() == [f"p{i}" for i in range(20)]
     assert labels["label"].tolist() == run.silos["park-0"].target_labels()["label"].tolist()
+
+
+def test_an_offer_that_was_refused_is_kept_and_can_be_used(tmp_path, cosilo):
+    """Three silos that have turned all classes around outvote north, whose own data speaks against it."""
+    X, y = data.load("digits").X.reshape(-1, 64), data.load("digits").y
+    X, y = X[y < 4], y[y < 4]
+    learners = {"a": GaussianNB(), "b": KNeighborsClassifier(), "c": DecisionTreeClassifier()}
+    silos = [Silo("north", X[:150], y[:150], DecisionTreeClassifier())]
+    for place, (name, learner) in enumerate(learners.items()):
+        rows = slice(150 + 100 * place, 250 + 100 * place)
+        silos.append(Silo(name, X[rows], (y[rows] + 1) % 4, learner))
+    run = Federation(silos, X[450:], CoFED()).run(tmp_path / "run")
+    refused = run.model("north")
+    assert refused.which == "local"
+    assert refused.score(X[150:], y[150:]) > 0.7
+    code, out, _ = cosilo("use", tmp_path / "run", "north", "--model", "federated")
+    assert (code, "its federated model (DecisionTreeClassifier) predicts from now on" in out) == (0, True)
+    offered = Run.open(tmp_path / "run").model("north")
+    assert offered.which == "federated"
+    assert offered.score(X[150:], y[150:]) < 0.5
+    assert cosilo("use", tmp_path / "run", "north", "--model", "local")[0] == 0
+    assert Run.open(tmp_path / "run").model("north").score(X[150:], y[150:]) > 0.7

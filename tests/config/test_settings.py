@@ -9,26 +9,26 @@ from cosilo.errors import ConfigError, CosiloError
 @pytest.mark.parametrize(
     ("override", "line"),
     [
-        ("method.alpha=1.5", "recipe.toml: method.alpha: got 1.5; wants less than or equal to 1"),
+        ("method.alpha=1.5", "recipe.toml: method.alpha: got 1.5; wants at most 1"),
         ("method.alfa=1", "recipe.toml: method.alfa: there is no such key (did you mean 'alpha'?)"),
         ("method.use=cofd", "recipe.toml: method.use: there is no method 'cofd' (did you mean 'cofed'?)"),
         ("method.use=os.path.join", "recipe.toml: method.use: os.path.join is not a method"),
-        ("seed=minus", "recipe.toml: seed: got 'minus'; wants a valid integer"),
+        ("seed=minus", "recipe.toml: seed: got 'minus'; wants a whole number"),
         ("sede=1", "recipe.toml: sede: there is no such key (did you mean 'seed'?)"),
-        ("silo.north.labl=x", "recipe.toml: silo.0.labl: there is no such key (did you mean 'label'?)"),
+        ("silo.north.labl=x", "recipe.toml: silo.north.labl: there is no such key (did you mean 'label'?)"),
         ("silo.east.label=x", "--set silo.east.label=x: there is no 'east'"),
-        ("silo.0.test=7", "recipe.toml: silo.0.test: got 7; wants less than 1 or False"),
+        ("silo.0.test=7", "recipe.toml: silo.north.test: got 7; wants less than 1 or False"),
         ("silo.0.path=nrth.csv", "nrth.csv"),
         ("silo.0.label=age2", "age2"),
         (
             "silo.0.learner.use=sklearn.tree.DecisionTree",
-            "recipe.toml: silo.0.learner.use: 'sklearn.tree' has no",
+            "recipe.toml: silo.north.learner.use: 'sklearn.tree' has no",
         ),
-        ("silo.0.learner.use=nowhere.Thing", "recipe.toml: silo.0.learner.use: cannot import 'nowhere'"),
-        ("silo.0.learner.use=Tree", "recipe.toml: silo.0.learner.use: there is no network 'Tree'"),
+        ("silo.0.learner.use=nowhere.Thing", "recipe.toml: silo.north.learner.use: cannot import 'nowhere'"),
+        ("silo.0.learner.use=Tree", "recipe.toml: silo.north.learner.use: there is no network 'Tree'"),
         (
             "defaults.learner.deep=3",
-            "recipe.toml: silo.0.learner: sklearn.tree.DecisionTreeClassifier does not take",
+            "recipe.toml: silo.north.learner: sklearn.tree.DecisionTreeClassifier does not take",
         ),
         ('silo.0.shares=["label"]', "silo 'north': shares 'label'; wants some of labels"),
         ('silo.0.task=["yes","maybe"]', "silo 'north', data: label 'no' is outside the task"),
@@ -38,7 +38,7 @@ from cosilo.errors import ConfigError, CosiloError
         ("pool.fingerprint=beef", "recipe.toml: pool.fingerprint: got 'beef'; these instances have '"),
         ("nonsense", "--set nonsense: wants key=value"),
         ("seed.inner=1", "--set seed.inner=1: 'seed' is 3 and has nothing inside"),
-        ("quorum=3", "recipe.toml: quorum: got 3; wants less than or equal to 1"),
+        ("quorum=3", "recipe.toml: quorum: got 3; wants at most 1"),
     ],
 )
 def test_a_mistake_is_one_line(folder, override, line, make):
@@ -61,8 +61,8 @@ def test_several_mistakes_are_several_lines(folder, make):
     [
         ("seed = ", "is not TOML"),
         ("", "either [[silo]] tables or one [simulation]"),
-        ("[[silo]]\nname = 'a'", "recipe.toml: silo.0: wants one of path and dataset"),
-        ("silo = 3", "recipe.toml: silo: got 3; wants a valid list"),
+        ("[[silo]]\nname = 'a'", "recipe.toml: silo.north: wants one of path and dataset"),
+        ("silo = 3", "recipe.toml: silo: got 3; wants a list"),
         ("[simulation]\ndataset = 'digits'", "recipe.toml: simulation.split: is missing"),
     ],
 )

@@ -93,10 +93,13 @@ def test_silos_that_are_datasets_of_their_own_and_smaller_simulations(folder, ma
 @pytest.mark.parametrize(
     ("silo", "line"),
     [
-        ('path = "a.csv"\ndataset = "digits"', "recipe.toml: silo.0: wants one of path and dataset"),
-        ('path = "a.csv"\nper_class = 3', "recipe.toml: silo.0: wants per_class with a dataset only"),
-        ('dataset = "digit"', "recipe.toml: silo.0.dataset: "),
-        ('dataset = "digits"\nper_class = 5000', "recipe.toml: silo.0.per_class: per_class = 5000; class"),
+        ('path = "a.csv"\ndataset = "digits"', "recipe.toml: silo.north: wants one of path and dataset"),
+        ('path = "a.csv"\nper_class = 3', "recipe.toml: silo.north: wants per_class with a dataset only"),
+        ('dataset = "digit"', "recipe.toml: silo.north.dataset: "),
+        (
+            'dataset = "digits"\nper_class = 5000',
+            "recipe.toml: silo.north.per_class: per_class = 5000; class",
+        ),
     ],
 )
 def test_a_silo_with_a_source_too_many(folder, silo, line, make):
@@ -151,12 +154,15 @@ def test_a_privacy_table_with_the_ledger_beside_the_recipe(folder, make):
 @pytest.mark.parametrize(
     ("privacy", "line"),
     [
-        ("{ epsilon = -1 }", r"silo.0.privacy.epsilon: got -1; wants greater than or equal to 0.01"),
-        ("{ delta = 1e-5 }", r"silo.0.privacy.epsilon: is missing"),
-        ("{ epsilom = 8 }", r"silo.0.privacy.epsilom: there is no such key \(did you mean 'epsilon'\?\)"),
-        ("{ epsilon = 8, voter = 'tree' }", r"silo.0.privacy.voter: got 'tree'; wants 'softmax' or 'mlp'"),
-        ("{ epsilon = 8, budget = 4 }", r"silo.0.privacy: wants budget of at least epsilon = 8"),
-        ("8", r"silo.0.privacy: got 8; wants"),
+        ("{ epsilon = -1 }", r"silo.north.privacy.epsilon: got -1; wants at least 0.01"),
+        ("{ delta = 1e-5 }", r"silo.north.privacy.epsilon: is missing"),
+        ("{ epsilom = 8 }", r"silo.north.privacy.epsilom: there is no such key \(did you mean 'epsilon'\?\)"),
+        (
+            "{ epsilon = 8, voter = 'tree' }",
+            r"silo.north.privacy.voter: got 'tree'; wants 'softmax' or 'mlp'",
+        ),
+        ("{ epsilon = 8, budget = 4 }", r"silo.north.privacy: wants budget of at least epsilon = 8"),
+        ("8", r"silo.north.privacy: got 8; wants"),
     ],
 )
 def test_a_mistake_in_it_is_one_line(folder, make, privacy, line):

@@ -99,7 +99,7 @@ def test_a_misspelt_split(folder, make):
         ("simulation.labels=coarse", "recipe.toml: simulation.labels: dataset 'digits': no group 'coarse'"),
         ("simulation.split.silos=5000", "recipe.toml: simulation.split: "),
         ("simulation.names=['a']", "recipe.toml: simulation.names: got 1 names for 4 silos"),
-        ("simulation.test=0", "recipe.toml: simulation.test: got 0; wants greater than or equal to 1"),
+        ("simulation.test=0", "recipe.toml: simulation.test: got 0; wants at least 1"),
         (
             "simulation.test=501",
             "recipe.toml: simulation.test: got 501; there are 500 test instances of the classes of silo "

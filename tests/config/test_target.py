@@ -96,25 +96,25 @@ def test_targets_of_text_and_arrays(tmp_path, make):
 @pytest.mark.parametrize(
     ("target", "line"),
     [
-        ('{ pth = "one.csv" }', "recipe.toml: silo.0.target.path: is missing"),
-        ('{ path = "none.csv" }', "recipe.toml: silo.0.target.path: "),
+        ('{ pth = "one.csv" }', "recipe.toml: silo.north.target.path: is missing"),
+        ('{ path = "none.csv" }', "recipe.toml: silo.north.target.path: "),
         (
             '{ path = "target.csv", unlabeled = "unlabelled.csv" }',
-            "recipe.toml: silo.0.target.unlabeled: there is no such key (did you mean 'unlabelled'?)",
+            "recipe.toml: silo.north.target.unlabeled: there is no such key (did you mean 'unlabelled'?)",
         ),
-        ('{ path = "target.csv", unlabelled = "none.csv" }', "recipe.toml: silo.0.target.unlabelled: "),
+        ('{ path = "target.csv", unlabelled = "none.csv" }', "recipe.toml: silo.north.target.unlabelled: "),
         (
             '{ path = "target.csv", unlabelled = "unlabelled.csv", truth = "reel" }',
-            "recipe.toml: silo.0.target.truth: ",
+            "recipe.toml: silo.north.target.truth: ",
         ),
         ('{ path = "unlabelled.csv" }', "silo 'north': no labelled target point; label some"),
         (
             '{ path = "unlabelled.csv", unlabelled = "unlabelled.csv" }',
-            "recipe.toml: silo.0.target.path: ",  # 8 of 8 labels are missing
+            "recipe.toml: silo.north.target.path: ",  # 8 of 8 labels are missing
         ),
         (
             '{ path = "one.csv", truth = "animal" }',
-            "recipe.toml: silo.0.target.truth: row 2 of one.csv has neither a label nor a truth",
+            "recipe.toml: silo.north.target.truth: row 2 of one.csv has neither a label nor a truth",
         ),
         ('{ path = "target.csv" }\ntest = 0.3', "silo 'north': test = 0.3, but it has a target"),
         (

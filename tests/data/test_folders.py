@@ -86,7 +86,7 @@ class TestFolder:
         (tmp_path / "images").mkdir()
         fails(tmp_path / "images", "is empty")
         path = folder(cat__a=GREY)
-        fails(path, "takes its classes from its subfolders; leave out label", label="y")
+        fails(path, "is a folder, which has a class in each of its subfolders; leave out label", label="y")
         (path / "dog").mkdir()
         with pytest.raises(DataError, match=r"dog: holds no images \(\.bmp, "):
             read(path)

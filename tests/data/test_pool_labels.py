@@ -112,7 +112,7 @@ def test_a_method_that_needs_labels_says_what_to_set():
         with pytest.raises(CosiloError) as error:
             make()
         assert str(error.value) == wanted
-    with pytest.raises(ConfigError, match="fedmd needs a pool; give one to the federation"):
+    with pytest.raises(ConfigError, match="fedmd needs a pool; give one"):
         Federation([silo()], method=FedMD())
 
 

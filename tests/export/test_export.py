@@ -218,3 +218,26 @@ def test_in_a_venv_without_cosilo(adult, tmp_path):
     subprocess.run(done, check=True, cwd=tmp_path, env={"PATH": str(Path(sys.executable).parent)})
     wanted = run.model("north").predict(pd.read_csv(adult / "new.csv")).tolist()
     assert pd.read_csv(tmp_path / "labels.csv")["label"].tolist() == wanted
+
+
+def test_boosters_in_their_own_formats(tmp_path):
+    """XGBoost, LightGBM and CatBoost: what each writes itself, and the same labels without cosilo."""
+    xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+    catboost = pytest.importorskip("catboost")
+    learners = {
+        "xgboost": xgboost.XGBClassifier(n_estimators=5),
+        "lightgbm": lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=5, verbose=-1),
+        "catboost": catboost.CatBoostClassifier(iterations=5, verbose=0, allow_writing_files=False),
+    }
+    low = np.flatnonzero(Y < 4)
+    rows = {name: low[100 * place : 100 * place + 100] for place, name in enumerate(learners)}
+    silos = [Silo(name, X[rows[name]], Y[rows[name]], learner) for name, learner in learners.items()]
+    run = Federation(silos, X[low[300:400]], CoFED()).run(tmp_path / "run")
+    np.savez(tmp_path / "new.npz", X=X[low[400:]])
+    jobs = [(run.export(name, tmp_path / name), tmp_path / "new.npz") for name in learners]
+    suffixes = {"xgboost": ".ubj", "lightgbm": ".txt", "catboost": ".cbm"}
+    for (folder, _), got in zip(jobs, predict_apart(jobs), strict=True):
+        assert (folder / f"model{suffixes[folder.name]}").exists()
+        wanted = run.model(folder.name).to_frame(X[low[400:]])
+        assert got["label"].tolist() == wanted["label"].tolist(), folder.name
+        assert got["probability"].to_numpy() == pytest.approx(wanted["probability"].to_numpy(), abs=1e-6)

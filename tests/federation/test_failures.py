@@ -86,12 +86,12 @@ def test_a_file_is_no_folder(tmp_path):
 @pytest.mark.parametrize(
     ("make", "line"),
     [
-        (lambda: CoFED(alpha=2), "CoFED.alpha: got 2; wants less than or equal to 1"),
+        (lambda: CoFED(alpha=2), "CoFED.alpha: got 2; wants at most 1"),
         (
             lambda: CoFED(alph=1),
             "CoFED.alph: there is no such parameter (did you mean 'alpha'?); wants",
         ),
-        (lambda: FedAvg(rounds="x"), "FedAvg.rounds: got 'x'; wants a valid integer"),
+        (lambda: FedAvg(rounds="x"), "FedAvg.rounds: got 'x'; wants a whole number"),
     ],
 )
 def test_a_wrong_parameter_is_one_line(make, line):

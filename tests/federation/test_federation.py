@@ -14,7 +14,7 @@ from cosilo.simulated_time.clock import Clock, Link
     [
         ({"quorum": 2.0}, "quorum = 2.0; wants a fraction between 0 and 1"),
         ({"timeout": 0.0}, "timeout = 0.0; wants a positive number of seconds"),
-        ({"pool": None}, "cofed needs a pool; give one to the federation: pool=…"),
+        ({"pool": None}, "cofed needs a pool; give one: [pool]"),
         ({"pool": None, "pool_labels": ["a"]}, "the federation got pool_labels but no pool; wants both"),
         ({"method": FedMD()}, "fedmd needs a pool with labels; set labelled = true in [pool]"),
         (

@@ -1,13 +1,13 @@
 import pytest
-from pydantic import ValidationError
 
 from cosilo import Privacy
+from cosilo.errors import ConfigError
 
 
 @pytest.mark.parametrize(
     ("values", "wants"),
     [
-        ({"epsilon": 0}, "greater than or equal to 0.01"),
+        ({"epsilon": 0}, "at least 0.01"),
         ({"epsilon": 8, "delta": 0.5}, "less than 0.1"),
         ({"epsilon": 8, "budget": 4}, "budget of at least epsilon = 8, which is one voter"),
         ({"epsilon": 8, "voter": "tree"}, "'softmax' or 'mlp'"),
@@ -15,7 +15,7 @@ from cosilo import Privacy
     ],
 )
 def test_what_no_promise_is_made_of_is_refused(values, wants):
-    with pytest.raises(ValidationError, match=wants):
+    with pytest.raises(ConfigError, match=wants):
         Privacy(**values)
 
 

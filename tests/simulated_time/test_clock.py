@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from cosilo.errors import ConfigError, DataError
 from cosilo.methods import CoFED
@@ -215,14 +214,14 @@ def test_the_log_of_a_real_run(federation, tmp_path):
         ({"bandwidth": 1e6, "gain": 1.0, "power": 1.0}, "rate, or all of"),
         ({**CHANNEL, "rate": 1e6}, "rate, or all of"),
         ({"rate": [3.0, 2.0]}, r"rate = \[low, high\]"),
-        ({"rate": 0.0}, "greater than 0"),
+        ({"rate": 0.0}, "more than 0"),
         ({"rate": math.inf}, "finite"),
-        ({"rate": 1.0, "latency": -1.0}, "greater than or equal to 0"),
-        ({"rate": 1.0, "speed": 1.0}, "not permitted"),
+        ({"rate": 1.0, "latency": -1.0}, "at least 0"),
+        ({"rate": 1.0, "speed": 1.0}, "there is no such parameter"),
     ],
 )
 def test_bad_links(link, words):
-    with pytest.raises(ValidationError, match=words):
+    with pytest.raises(ConfigError, match=words):
         Link(**link)
 
 
@@ -234,18 +233,18 @@ def test_bad_links(link, words):
         ({"compute": "cycles", "cycles_per_second": 1.0, "cycles": {}, "speed": 1.0}, "and no speed"),
         ({"cycles": {"train": 1.0}}, 'with compute = "cycles" only'),
         ({"compute": "guessed"}, "'measured' or 'cycles'"),
-        ({"speed": 0.0}, "greater than 0"),
+        ({"speed": 0.0}, "more than 0"),
     ],
 )
 def test_bad_clocks(clock, words):
-    with pytest.raises(ValidationError, match=words):
+    with pytest.raises(ConfigError, match=words):
         Clock(up=Link(rate=1.0), **clock)
 
 
 def test_a_clock_from_a_recipes_values():
     clock = Clock.model_validate({"up": {"rate": [2e6, 10e6], "shared": False}, "speed": 3})
     assert clock.up == Link(rate=(2e6, 10e6), shared=False)
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(ConfigError, match="frozen"):
         clock.speed = 2.0
 
 

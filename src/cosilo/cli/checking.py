@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from cosilo.coordination.institution import Institution
     from cosilo.federation.federation import Federation
-    from cosilo.protocol.participant import Participant
     from cosilo.silo.silo import Silo
 
 #: Keys of the coordinator's file that no silo's has: they tell them apart if another one is misspelt.
@@ -56,7 +55,9 @@ def show_silo(silo: "Silo | Institution") -> None:
     from cosilo.silo.silo import Silo
 
     classes, shares = listing(silo.task.classes), ", ".join(sorted(silo.shares)) or "nothing"
-    say(f"silo {silo.name}: {silo.size} training instances, classes {classes}; may leave: {shares}")
+    training, test = silo.counts
+    counts = f"{training} training instances" + (f", {test} to test by" if test else "")
+    say(f"silo {silo.name}: {counts}, classes {classes}; may leave: {shares}")
     if isinstance(silo, Silo) and silo.pool is not None:
         labels = "" if silo.pool_labels is None else f", classes {', '.join(np.unique(silo.pool_labels))}"
         say(f"pool: size {len(silo.pool)}, fingerprint {silo.pool_fingerprint}{labels}")
@@ -120,7 +121,7 @@ def _overview(federation: "Federation", title: str) -> "Table":
     """A row for each silo, and below an institution those of its members."""
     from cosilo.coordination.institution import Institution
 
-    table = new_table("silo", "instances", "task", "learner", "shares", title=title)
+    table = new_table("silo", "training", "test", "task", "learner", "shares", title=title)
     for silo in federation.silos:
         table.add_row(*_cells(silo))
         for member in silo.silos if isinstance(silo, Institution) else ():
@@ -129,7 +130,7 @@ def _overview(federation: "Federation", title: str) -> "Table":
     return table
 
 
-def _cells(silo: "Participant") -> tuple[str, ...]:
+def _cells(silo: "Silo | Institution") -> tuple[str, ...]:
     from cosilo.coordination.institution import Institution
     from cosilo.silo.silo import Silo
 
@@ -141,4 +142,5 @@ def _cells(silo: "Participant") -> tuple[str, ...]:
     shares = ", ".join(sorted(silo.shares))
     if isinstance(silo, Silo) and silo.privacy is not None:
         shares += f"; ε = {silo.privacy.epsilon:g}"
-    return silo.name, str(silo.size), classes, learner, shares
+    training, test = silo.counts
+    return silo.name, str(training), str(test or "none"), classes, learner, shares

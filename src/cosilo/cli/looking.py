@@ -7,6 +7,8 @@ import typer
 
 from cosilo.cli.arguments import RunFolder
 from cosilo.cli.printing import new_table, say, show
+from cosilo.errors import RunError
+from cosilo.text import near_file
 
 
 def methods() -> None:
@@ -64,6 +66,8 @@ def _silo_runs(parent: Path) -> None:
     """The runs that a silo keeps itself: of a kit, or of its folder of runs."""
     from cosilo.runs.silo_runs import silo_runs_in
 
+    if not parent.is_dir() and parent != Path("runs"):  # before the first run there is no folder of runs
+        raise RunError(f"{parent}: no such folder{near_file(parent)}")
     found = silo_runs_in(parent) or silo_runs_in(parent / "runs")
     if not found:
         say(f"no runs in {parent}/")

@@ -4,6 +4,7 @@ What a command needs is imported when the command runs: help and a misspelt opti
 """
 
 import os
+import re
 import sys
 from typing import Annotated
 
@@ -65,12 +66,24 @@ def cosilo_(
     """Organisations improve each other's classifiers; data, models and training stay where they are."""
 
 
+def _explained(error: typer.exceptions.TyperException) -> str:
+    """What is wrong with the words of a command, and which command tells more."""
+    text = error.format_message().rstrip(".").replace("Value error, ", "").replace("Input should be", "wants")
+    text = re.sub(", unable to parse string as an? .*", "", text)
+    text = re.sub(r"\. Did you mean (.*)\?$", r" (did you mean \1?)", text)
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, ValueError) and hasattr(cause, "errors") and ": wants" in text:
+        text = text.replace(": wants", f": got {cause.errors()[0]['input']!r}; wants", 1)
+    context = getattr(error, "ctx", None)
+    return text if context is None else f"{text}; see {context.command_path} --help"
+
+
 def main() -> None:
     """Run the command line; a mistake is one line on stderr and exit code 2."""
     # Silos compute on one thread each; starting more of numpy's costs as much time as numpy itself.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="cosilo", standalone_mode=False)
     except CosiloError as error:
         for line in str(error).splitlines():
             tell(f"error: {line}", style="red")
@@ -78,7 +91,7 @@ def main() -> None:
     except typer.exceptions.TyperException as error:
         if not error.format_message():  # no arguments at all: the help was shown
             sys.exit(0)
-        tell(f"error: {error.format_message()}", style="red")
+        tell(f"error: {_explained(error)}", style="red")
         sys.exit(2)
     except typer.Abort:
         sys.exit(130)

@@ -161,7 +161,9 @@ def up(
     settings = read_federation(file)
     folder = file.parent / "up" if folder is None else folder
     files = {name: file.parent / f"{name}.toml" for name in settings.members}
-    for path in files.values():
+    for name, path in files.items():
+        if not path.exists():
+            raise ConfigError(f"{path}: no such file; wants the file of silo {name!r} there")
         read_silo(path)  # whatever is wrong is told before anything is started
     if settings.coordinator.host not in ("127.0.0.1", "localhost"):
         here = settings.coordinator.model_copy(update={"host": "127.0.0.1"})

@@ -51,7 +51,7 @@ def reproduce(
         typer.Option(min=1, help="How many seeds; unless told, 3 in laptop size and 1 in the others."),
     ] = None,
     hours: Annotated[
-        float | None, typer.Option(min=0.001, help="Stop after so long; the same command goes on.")
+        float | None, typer.Option(min=0.001, help="Stop after this time; the same command continues.")
     ] = None,
     folder: Annotated[Path, typer.Option("--dir", help="Where runs and records are.")] = Path(
         "reproductions"

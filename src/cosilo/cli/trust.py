@@ -90,6 +90,8 @@ def _log(place: Path, name: str | None) -> Path:
             got = f"no silo {name!r}{guess(name, silos)}" if name else "no silo"
             raise ConfigError(f"{place}: got {got}; wants one of {', '.join(silos)}")
         return run.audit_path(name)
+    if not (place / "startup").is_dir():
+        raise ConfigError(f"{place}: is neither a run directory nor a silo's kit; `cosilo runs` lists runs")
     return _run(_runs(place), name or "") / "audit.jsonl"
 
 

@@ -79,6 +79,8 @@ def run_plan(
     """Check all of a plan, then run what is not finished; `only`: some of its seeds, the others later."""
     seeds = plan.seeds if only is None else tuple(only)
     own = {".lock", "comparison.json.part"}  # what a crash may have left
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder}: is a file; wants a folder for the comparison")
     if not has_plan(folder) and folder.exists() and any(e.name not in own for e in folder.iterdir()):
         raise RunError(f"{folder}: is not empty and not a comparison; choose another directory")
     plan = replace(plan, unequal=tuple(check(replace(plan, seeds=seeds), folder)))

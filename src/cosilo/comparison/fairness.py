@@ -22,7 +22,7 @@ _PARTS = {
     "epochs of a silo's training in all": _Part(
         lambda one: one.epochs, lambda value: f"{value:.0f}" if value >= 100 else f"{value:.2g}", near=0.05
     ),
-    "judged once in so many rounds": _Part(lambda one: one.judged_every, "{:g}".format),
+    "rounds between judgements": _Part(lambda one: one.judged_every, "{:g}".format),
     "share of a silo's training data that is never trained on": _Part(
         lambda one: one.held_out, lambda value: f"{value:.0%}"
     ),

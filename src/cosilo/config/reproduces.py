@@ -95,7 +95,7 @@ class Claim(_Strict):
     more: list[str]
     #: Paths, or a number that has to be reached.
     than: list[str] | float
-    #: By at least so much; below 0: it may be less by so much.
+    #: By at least this much; below 0: it may be this much less.
     by: float = 0.0
     why: dict[Size, str] = {}
 

@@ -4,9 +4,7 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from cosilo.config.settings import LearnerSettings, MethodSettings, explain
+from cosilo.config.settings import LearnerSettings, MethodSettings, checked
 from cosilo.errors import ConfigError, LearnerError
 from cosilo.text import guess, listing
 
@@ -18,12 +16,7 @@ if TYPE_CHECKING:
 def find_method(settings: MethodSettings, source: str = "method") -> "Method":
     """A method by name, or the user's own by import path, with its parameters checked."""
     kind = find_kind(settings.use, f"{source}: method.use")
-    try:
-        return kind(**settings.parameters())
-    except ConfigError as error:
-        if not isinstance(error.__cause__, ValidationError):
-            raise
-        raise ConfigError(explain(error.__cause__, source, kind, "method")) from None
+    return checked(kind, settings.parameters(), source, "method")
 
 
 def known_method(settings: MethodSettings, source: str) -> "Method":
@@ -82,6 +75,10 @@ def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
     thing = import_object(settings.use, f"{where}.use")
     if settings.training is not None or settings.tokens is not None or _is_module(thing):
         return _network(thing, settings, X, where)
+    if inspect.ismodule(thing):
+        raise ConfigError(
+            f"{where}.use: {settings.use} is a module; wants a class in it, as sklearn.svm.SVC is"
+        )
     try:
         return with_encoder(thing(**settings.arguments()), X)
     except (TypeError, ValueError) as error:
@@ -101,16 +98,10 @@ def _network(build: Any, settings: LearnerSettings, X: "Instances", where: str) 
     trainings = {}
     for key in ("training", "update"):
         given = getattr(settings, key)
-        try:
-            trainings[key] = None if given is None else Training(**given)
-        except ValidationError as error:
-            raise ConfigError(explain(error, where, Training, key)) from None
+        trainings[key] = None if given is None else checked(Training, given, where, key)
     for key in ("choices", "update_choices"):
         for place, change in enumerate(getattr(settings, key)):
-            try:
-                Training(**change)
-            except ValidationError as error:
-                raise ConfigError(explain(error, where, Training, f"{key}.{place}")) from None
+            checked(Training, change, where, f"{key}.{place}")
     arguments = settings.arguments()
     try:
         inspect.signature(build).bind(input_shape=(1,), n_classes=2, **arguments)

@@ -4,17 +4,20 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cosilo.config.reproduces import Reproduces
 from cosilo.config.split_settings import SPLITS, SplitSettings
 from cosilo.errors import ConfigError
+from cosilo.parameters import Parameters, wanted
 from cosilo.privacy.settings import Privacy
 from cosilo.protocol.allow import Allow
 from cosilo.simulated_time.clock import Clock
-from cosilo.text import guess, listing
+from cosilo.text import cause, guess, listing, near_file
+
+P = TypeVar("P", bound=Parameters)
 
 
 class Strict(BaseModel):
@@ -246,11 +249,15 @@ def read(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
+        raise ConfigError(f"{path}: no such file{near_file(path)}") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; wants a recipe file (TOML)") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not in UTF-8 (byte {error.start + 1}); save it in UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({cause(error)})") from None
     for override in overrides:
         _override(values, override)
     return values
@@ -302,31 +309,69 @@ def validate(values: Mapping[str, Any], source: str) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(explain(error, source, Settings)) from None
+        raise ConfigError(explain(error, source, Settings, names=_names(values))) from None
 
 
-def explain(error: ValidationError, source: str, model: type[BaseModel], prefix: str = "") -> str:
-    """A validation error as lines that name the source, the key, what it got and what it wants."""
+def checked(kind: type[P], values: Mapping[str, Any], source: str, prefix: str) -> P:
+    """Parameters made of the values of a table, or one line for each mistake in it."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(explain(error, source, kind, prefix)) from None
+
+
+def _names(values: Mapping[str, Any]) -> list[str]:
+    """What silos are called, as far as it is known."""
+    silos = values.get("silo")
+    if not isinstance(silos, list):
+        return []
+    found = [silo.get("name") if isinstance(silo, dict) else None for silo in silos]
+    return [name if isinstance(name, str) and name else str(place) for place, name in enumerate(found)]
+
+
+def explain(
+    error: ValidationError,
+    source: str,
+    model: type[BaseModel],
+    prefix: str = "",
+    names: Sequence[str] = (),
+) -> str:
+    """A validation error as lines that name the source, the key, what it got and what it wants.
+
+    Silos are called by their names, if these are given.
+    """
     problems: dict[str, list[str]] = {}  # by key: a union has one for each of its members
     for problem in error.errors():
         path = [part for part in problem["loc"] if not _is_branch(part)]
-        key = ".".join(map(str, [*([prefix] if prefix else []), *path]))
+        parts = [*([prefix] if prefix else []), *path]
+        if names and len(parts) > 1 and parts[0] == "silo" and isinstance(parts[1], int):
+            parts[1] = names[parts[1]]
+        key = ".".join(map(str, parts))
         if problem["type"] == "extra_forbidden":
             known = _keys(model, path[:-1])
             text = f"there is no such key{guess(str(path[-1]), known)}; wants one of {listing(known, 20)}"
         elif problem["type"] == "missing":
             text = "is missing"
         else:
-            wants = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
             got = problem["input"]
+            if problem["type"] == "split" and isinstance(got, dict):
+                got = got.get("use")
             shown = "" if isinstance(got, dict | list | BaseModel) else f"got {got!r}; "
-            text = f"{shown}wants {wants}"
+            text = f"{shown}wants {wanted(problem)}"
             if key in problems:
-                text = f"or {wants}"
+                text = f"or {wanted(problem)}"
         problems.setdefault(key, []).append(text)
     return "\n".join(
-        f"{source}: {key + ': ' if key else ''}{' '.join(texts)}" for key, texts in problems.items()
+        f"{source}: {key + ': ' if key else ''}{' '.join(texts)}"
+        for key, texts in problems.items()
+        if not _is_inherited(key, problems)
     )
+
+
+def _is_inherited(key: str, problems: Mapping[str, object]) -> bool:
+    """Whether what is wrong with a silo was said of `[defaults]` already."""
+    table, _, rest = key.partition(".")
+    return table == "silo" and f"defaults.{rest.partition('.')[2]}" in problems
 
 
 def _is_branch(part: Any) -> bool:

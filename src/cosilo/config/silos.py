@@ -28,8 +28,8 @@ def make_silos(settings: Settings, source: Source) -> list[Silo | Institution]:
     """The silos of `[[silo]]` tables, or one line for each thing that is wrong with them."""
     problems: list[str] = []
     found = [
-        _made(one, settings.seed, source, f"{source.name}: silo.{place}", problems)
-        for place, one in enumerate(settings.silo)
+        _made(one, settings.seed, source, f"{source.name}: silo.{one.name}", problems)
+        for one in settings.silo
     ]
     if problems:
         raise DataError("\n".join(problems))
@@ -54,9 +54,9 @@ def _made(
 ) -> Silo | Institution | None:
     """A silo with or without members; None if there are problems with it."""
     members = []
-    for place, member in enumerate(one.member):
+    for member in one.member:
         with _noted(problems, source, member.name, f"silo {one.name!r}: "):
-            members.append(_silo(member, seed, source, f"{where}.member.{place}"))
+            members.append(_silo(member, seed, source, f"{where}.member.{member.name}"))
     with _noted(problems, source, one.name):
         found: Silo | Institution | None = None
         if not one.member:

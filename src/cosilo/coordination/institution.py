@@ -90,6 +90,12 @@ class Institution(Participant):
         return other
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """How many instances of its members a run trains on, and how many it tests by."""
+        training, test = zip(*(silo.counts for silo in self.silos), strict=True)
+        return sum(training), sum(test)
+
+    @property
     def size(self) -> int:
         """The number of its members' training instances."""
         return sum(silo.size for silo in self.silos)

@@ -83,11 +83,13 @@ def _could_name(column: "pd.Series[Any]") -> bool:
 
 
 def _kind(column: "pd.Series[Any]") -> str:
-    if column.isna().all():
+    if len(column) and column.isna().all():
         return "nothing"
     if column.dtype.kind in "biufc":
         return "numbers"
     if column.dtype.kind in "mM":
         return "dates"
+    if not len(column):
+        return "nothing"
     head = column.dropna().iloc[:1000].astype(str)
     return "dates" if head.str.match(_DATE).all() else "words"

@@ -18,7 +18,7 @@ from cosilo.data.huggingface import is_saved, read_saved
 from cosilo.data.instances import Instances, as_instances
 from cosilo.data.label_columns import as_names, complete
 from cosilo.errors import DataError
-from cosilo.text import cause, guess, listing
+from cosilo.text import cause, guess, listing, near_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,11 +63,17 @@ def read(
     """
     path = Path(path)
     if not path.exists():
-        raise DataError(f"{path}: no such file or folder")
+        raise DataError(f"{path}: no such file or folder{near_file(path)}")
     if path.is_dir() and is_saved(path):
         return from_huggingface(read_saved(path), label, columns, text, gaps, where=str(path))
     if path.is_dir():
-        _unused(path, "takes its classes from its subfolders", label=label, columns=columns, text=text)
+        _unused(
+            path,
+            "is a folder, which has a class in each of its subfolders",
+            label=label,
+            columns=columns,
+            text=text,
+        )
         return Table(*read_folder(path))
     suffix = path.suffix.lower()
     if suffix in (".npz", ".npy"):

@@ -26,7 +26,8 @@ from cosilo.silo.predicting import output_codes
 def export_model(model: Model, origin: Origin, folder: Path) -> str | None:
     """Write a model into a new folder; returns why there is no ONNX, if there is none."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunError(f"{folder}: is not empty; choose another folder")
+        what = "is not empty" if folder.is_dir() else "is a file"
+        raise RunError(f"{folder}: {what}; choose another folder")
     if folder.exists():
         folder.rmdir()
     with new_folder(folder) as made:

@@ -98,8 +98,8 @@ class Federation:
         clock: Clock | None = None,
         recipe: Mapping[str, Any] | None = None,
     ) -> None:
-        self.silos = [silo.fresh() for silo in silos]
-        self.method = method if method is not None else CoFED()
+        self.silos = [_checked(silo, "silos", (Silo, Institution), "Silo(…)").fresh() for silo in silos]
+        self.method = CoFED() if method is None else _checked(method, "method", (Method,), "CoFED(…)")
         self.seed = seed
         self.quorum = quorum
         self.timeout = timeout
@@ -174,6 +174,8 @@ class Federation:
             raise ConfigError("a federation needs silos; got none")
         check_names_differ(self.silos, "silos")
         check_quorum(self.quorum)
+        if not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ConfigError(f"seed = {self.seed!r}; wants a whole number of at least 0")
         if self.timeout is not None and self.timeout <= 0:
             raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
         if self.clock is not None:
@@ -219,7 +221,9 @@ class Federation:
         """Where every silo brings the pool itself, the first one's is what the others are held against."""
         holder = next((silo for silo in self._plain if silo.pool is not None), None)
         if holder is None:
-            raise ConfigError(f"{self.method.name} needs a pool; give one to the federation: pool=…")
+            raise ConfigError(
+                f"{self.method.name} needs a pool; give one: [pool] in a recipe, pool=… in Python"
+            )
         self.pool, self.pool_fingerprint = holder.pool, holder.pool_fingerprint
         self.pool_labels = holder.pool_labels
 
@@ -421,3 +425,13 @@ def _start_over(path: Path) -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
         for name in ("asks.jsonl", "step.json", "identity.json"):
             (folder / name).unlink(missing_ok=True)
+
+
+def _checked(given: Any, what: str, kinds: tuple[type, ...], such_as: str) -> Any:
+    """What was given, if it is an object of one of these kinds."""
+    if isinstance(given, kinds):
+        return given
+    got = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+    if isinstance(given, str):  # other things may be private data
+        got = repr(given)
+    raise ConfigError(f"{what}: got {got}; wants an object such as {such_as}")

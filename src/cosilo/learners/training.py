@@ -3,10 +3,12 @@
 import math
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from cosilo.parameters import Parameters
 
 
-class Training(BaseModel):
+class Training(Parameters):
     """How a network is trained.
 
     Parameters
@@ -27,7 +29,7 @@ class Training(BaseModel):
     epochs : int, default 20
         How often all instances are seen.
     passes : int, default None
-        How many instances are seen in all, instead of so many epochs: as many whole epochs as come nearest.
+        How many instances are seen in all, which then sets the epochs: whole ones, as near as they come.
     batch : int, default 50
         Instances in a batch; never more than there are.
     patience : int, default None
@@ -47,7 +49,7 @@ class Training(BaseModel):
     0.025
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     optimiser: Literal["adam", "adamw", "sgd"] = "adam"
     lr: Annotated[float, Field(gt=0)] = 1e-3
@@ -69,10 +71,10 @@ class Training(BaseModel):
         >>> Training(lr=0.1).but(epochs=3).epochs
         3
         """
-        return Training.model_validate({**self.model_dump(), **changes})
+        return Training(**{**self.model_dump(), **changes})
 
     def on(self, instances: int) -> "Training":
-        """The same for so many instances: `passes` become epochs.
+        """The same for this number of instances: `passes` become epochs.
 
         >>> Training(passes=1000).on(300).epochs
         3

@@ -3,15 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import ClassVar
 
 from cosilo.coordination.coordinator import Silos, other_version
 from cosilo.coordination.institution import Institution
 from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError, Refused
 from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.methods.effort import Effort
+from cosilo.parameters import Parameters
 from cosilo.protocol.forms import Names, Text
 from cosilo.protocol.message import Fields, Message, Shared
 from cosilo.protocol.metrics import METRIC_KINDS
@@ -22,11 +21,10 @@ from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Declaration, Step, firs
 from cosilo.protocol.task import Task
 from cosilo.silo.silo import Silo
 from cosilo.silo.target_labels import aims
-from cosilo.text import guess, listing
 from cosilo.version import __version__
 
 
-class Method(BaseModel):
+class Method(Parameters):
     """A federated method: its fields are its parameters, frozen and checked.
 
     A subclass sets `name` and writes `coordinate` and its steps; CONTRIBUTING.md has all about that.
@@ -47,8 +45,6 @@ class Method(BaseModel):
     ['evaluate', 'hello', 'train', 'wants']
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     #: What the method is called in recipes and reports.
     name: ClassVar[str]
     #: Whether the silos have to hold a pool.
@@ -61,12 +57,6 @@ class Method(BaseModel):
     #: By parameter, the most that a silo allows unless its own file says more: beyond it, more can be learnt
     #: about its data.
     cautious: ClassVar[Mapping[str, float]] = {}
-
-    def __init__(self, **parameters: Any) -> None:
-        try:
-            super().__init__(**parameters)
-        except ValidationError as error:
-            raise ConfigError("\n".join(_lines(error, type(self)))) from error
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: object) -> None:
@@ -271,19 +261,3 @@ class Method(BaseModel):
             raise DataError(f"silo {silo.name!r}: took no score after {stage!r}")
         exact = silo.allow is None or silo.allow.exact_scores
         return scores_out(scores, silo.shares, exact=exact)
-
-
-def _lines(error: ValidationError, kind: type[Method]) -> list[str]:
-    """A line for each parameter that is not as it has to be."""
-    known = sorted(kind.model_fields)
-    found: dict[str, str] = {}
-    for problem in error.errors():
-        key = str(problem["loc"][0]) if problem["loc"] else ""
-        wants = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-        text = f"got {problem['input']!r}; wants {wants}"
-        if problem["type"] == "extra_forbidden":
-            text = f"there is no such parameter{guess(key, known)}; wants {listing(known, 20)}"
-        elif not key:
-            text = wants
-        found.setdefault(f"{kind.__name__}{'.' if key else ''}{key}", text)
-    return [f"{key}: {text}" for key, text in found.items()]

@@ -39,7 +39,7 @@ def epochs_of(
 ) -> float | None:
     """The epochs that owners set, in the mean; None if a learner has none.
 
-    Where an owner set how many instances are seen, these are so many epochs of the silo's own data.
+    Where an owner set how many instances are seen, this is how many epochs of its own data they make.
     """
     found = []
     for silo in plain_silos(participants):

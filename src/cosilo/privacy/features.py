@@ -19,7 +19,7 @@ _AT_ONCE = 20_000
 
 
 def features(pool: Instances, most: int) -> Features:
-    """The pool's principal components, at most so many; every instance becomes a row of length 1.
+    """The pool's principal components, up to that number; every instance becomes a row of length 1.
 
     Bytes are divided by 255. Other numbers are standardised by the pool's mean and deviation, columns of
     words become one column for each word of the pool, and texts become the pool's words, weighed by how

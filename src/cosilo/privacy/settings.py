@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from cosilo.parameters import Parameters
 
 
-class Privacy(BaseModel):
+class Privacy(Parameters):
     """Let a silo vote by a voter that is trained with differential privacy, and keep account of it.
 
     Whatever is computed from the votes, and however often they are looked at: whether a record is in the
@@ -34,8 +36,6 @@ class Privacy(BaseModel):
     >>> Privacy(epsilon=8).most
     8.0
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     epsilon: Annotated[float, Field(ge=0.01, le=100)]
     delta: Annotated[float, Field(ge=1e-12, lt=0.1)] = 1e-5

@@ -12,7 +12,7 @@ import numpy as np
 
 from cosilo.protocol.forms import LARGEST, SHARE, Expected, Form, Number
 
-#: Bars of a calibration: confidences from 0 to 1 are cut into so many.
+#: Bars of a calibration: how many parts the confidences from 0 to 1 are cut into.
 BINS = 10
 
 

@@ -1,8 +1,9 @@
 """The page of a run that goes on: who is asked, who answered, the curve so far, what left so far."""
 
+import math
 from collections.abc import Sequence
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cosilo.report.run_page import environment
 from cosilo.runs.durable_files import read_json
@@ -37,24 +38,33 @@ def live_part(run: RunDirectory) -> str:
             silos=silos,
             left={silo: run.bytes_sent(silo) for silo in silos},
             stages=stages,
-            curve=Markup(_curve([accuracy for _, accuracy, _ in stages])),
+            curve=Markup(_curve([(stage, accuracy) for stage, accuracy, _ in stages])),
             failures=[event["text"] for event in events if event["event"] == "failure"][-20:],
         )
     )
 
 
-def _curve(values: Sequence[float]) -> str:
-    """A line through the stages; one of them alone is no curve."""
-    if len(values) < 2:
+def _curve(stages: Sequence[tuple[str, float]]) -> str:
+    """A line through the stages, between whole tens of percent; one of them alone is no curve."""
+    if len(stages) < 2:
         return ""
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
-    places = [
-        f"{10 + 580 * i / (len(values) - 1):.1f},{110 - 100 * (value - low) / span:.1f}"
-        for i, value in enumerate(values)
+    values = [accuracy for _, accuracy in stages]
+    low, high = math.floor(10 * min(values)) * 10, math.ceil(10 * max(values)) * 10
+    high += 10 * (low == high)
+    points = [
+        (50 + 430 * place / (len(values) - 1), 130 - 120 * (100 * value - low) / (high - low))
+        for place, value in enumerate(values)
     ]
+    lines = [
+        f'<line x1="50" x2="480" y1="{y}" y2="{y}" stroke="#d5dbe1"/>'
+        f'<text x="44" y="{y + 4}" text-anchor="end">{percent} %</text>'
+        for percent, y in ((high, 10), (low, 130))
+    ]
+    ends = ((50, "start", stages[0][0]), (480, "end", stages[-1][0]))
+    lines += [f'<text x="{x}" y="148" text-anchor="{to}">{escape(name)}</text>' for x, to, name in ends]
     return (
-        f'<svg viewBox="0 0 600 120" role="img" aria-label="Mean accuracy from {values[0]:.3f} to '
-        f'{values[-1]:.3f}"><polyline points="{" ".join(places)}" fill="none" stroke="#2a6fbb" '
+        f'<svg viewBox="0 0 490 155" role="img" font-size="11" fill="#5b6773" aria-label="Mean accuracy from '
+        f'{values[0]:.3f} to {values[-1]:.3f}">{"".join(lines)}'
+        f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" stroke="#1b6ca8" '
         'stroke-width="2"/></svg>'
     )

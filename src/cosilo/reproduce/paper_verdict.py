@@ -17,7 +17,7 @@ SiloValues: TypeAlias = Mapping[str, Sequence[Mapping[str, float] | None]]
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "not decided"]
 
-#: From so many seeds on, an interval is over seeds; two say next to nothing about their spread.
+#: The number of seeds from which on an interval is over seeds; two say next to nothing about their spread.
 ENOUGH_SEEDS = 3
 _CONFIDENCE = 0.95
 _EQUAL = 1e-12

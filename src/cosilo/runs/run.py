@@ -43,7 +43,9 @@ class RunDirectory:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / "run.json").exists():
-            raise RunError(f"{self.folder}: is not a run directory (it has no run.json)")
+            raise RunError(
+                f"{self.folder}: is not a run directory (it has no run.json); `cosilo runs` lists runs"
+            )
         #: Settings, seed and status.
         self.about: dict[str, Any] = read_json(self.folder / "run.json")
         wanted = {"method", "seed", "silos", "status", "created"}
@@ -158,18 +160,23 @@ class RunDirectory:
         """The folder that a silo keeps of a finished run; a member is "INSTITUTION/MEMBER"."""
         self.need_finished()
         path = self.folder / "silos" / silo.replace("/", "/members/")
+        self.known(silo)
         if not path.is_dir():
-            there = self.about["silos"]
-            raise RunError(
-                f"{self.folder}: there is no silo {silo!r}{guess(silo, there)}; wants {listing(there)}"
-                if silo.partition("/")[0] not in there
-                else f"{path}: is not there; silos keep their models, and this one's is elsewhere"
-            )
+            raise RunError(f"{path}: is not there; silos keep their models, and this one's is elsewhere")
         return path
 
     def audit(self, silo: str) -> list[dict[str, Any]]:
         """All that left a silo, in order; a member of an institution is called "INSTITUTION/MEMBER"."""
+        self.known(silo)
         return outgoing(self.audit_path(silo))
+
+    def known(self, silo: str) -> None:
+        """Raise unless there is such a silo, or an institution of which it may be a member."""
+        there = self.about["silos"]
+        if silo.partition("/")[0] not in there:
+            raise RunError(
+                f"{self.folder}: there is no silo {silo!r}{guess(silo, there)}; wants {listing(there)}"
+            )
 
     def audit_path(self, silo: str) -> Path:
         """Where the audit log of a silo is, if its record is on this machine."""
@@ -183,7 +190,12 @@ class RunDirectory:
 
     def scores(self, stage: Stage | str) -> dict[str, float]:
         """Accuracy after a stage (`local`, `federated`) of the silos that share it."""
-        found = self.result["scores"].get(str(stage), {})
+        scores = self.result["scores"]
+        if str(stage) not in {*scores, str(LOCAL), str(FEDERATED)}:
+            raise ConfigError(
+                f"stage {str(stage)!r}{guess(str(stage), list(scores))}; wants {listing(scores)}"
+            )
+        found = scores.get(str(stage), {})
         return {name: score["accuracy"] for name, score in found.items()}
 
     def joint_accuracies(self) -> dict[str, float]:

@@ -117,7 +117,9 @@ class PrivateData:
     def same_form(self, X: Instances, what: str) -> None:
         """Raise unless X can be learnt from together with the data."""
         if form(X) != form(self.own[0]):
-            raise DataError(f"{self._where}: {what} is {form(X)}; its data is {form(self.own[0])}")
+            raise DataError(
+                f"{self._where}: {what} is {form(X)}; its data is {form(self.own[0])}; wants the same in both"
+            )
         if (other := columns.difference(X, what, self.own[0])) is not None:
             raise DataError(f"{self._where}: {other}")
 
@@ -163,6 +165,13 @@ class PrivateData:
             self.train = _part(self.all, kept)
             self.test = _part(self.all, held) if len(held) else None
             self._check_training()
+
+    def counts(self) -> tuple[int, int]:
+        """How many instances a run trains on and how many it tests by, before or after it has split them."""
+        if self._test_fraction is None:
+            return len(self.train[1]), 0 if self.test is None else len(self.test[1])
+        held, kept = self._held_out_for_test(self._test_fraction, 0)
+        return len(kept), len(held)
 
     def _held_out_for_test(self, fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if not self._one_by_one:
@@ -211,7 +220,7 @@ class PrivateData:
         return held, kept
 
     def folds(self, count: int) -> Iterator[tuple[Examples, Examples]]:
-        """The training data cut into so many parts, every class in each: a part, and the rest.
+        """The training data cut into that many parts, every class in each: a part, and the rest.
 
         An instance that is the only one of its class is in no part: the rest would not know the class.
         """

@@ -128,7 +128,7 @@ def fit_control(
 ) -> None:
     """Train what there was before an update on the silo's own data alone, for as many passes.
 
-    A network was updated as `training` says, on so many instances; others train by their own settings.
+    A network was updated as `training` says, on that many instances; others train by their own settings.
     """
     if training is not None:
         training = training.but(passes=training.epochs * instances)

@@ -12,7 +12,7 @@ from cosilo.data.columns import kinds, notes
 from cosilo.data.instances import Instances, as_instances, describe_form, fingerprint, form, is_bytes, take
 from cosilo.data.labels import class_names, in_order, in_type_of
 from cosilo.data.pool_labels import as_pool_labels
-from cosilo.errors import ConfigError, DataError
+from cosilo.errors import ConfigError, DataError, LearnerError
 from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Codes, Learner
 from cosilo.learners.description import describe
@@ -50,11 +50,13 @@ class Holdings(Participant, ABC):
         privacy: Privacy | None = None,
     ) -> None:
         super().__init__(name, shares)
+        if not isinstance(privacy, Privacy | None):
+            raise ConfigError(f"{self._where}: privacy: got {privacy!r}; wants Privacy(epsilon=…)")
         #: What it promises its records about its votes.
         self.privacy = privacy
         #: Where it keeps its record of the run it is in.
         self.record: Path | None = None
-        self.learner: Learner = as_learner(learner)
+        self.learner: Learner = self._as_learner(learner)
         wanted = () if target is None else wanted_classes(target, self._where)
         self.task = self._task(task, class_names(y, f"{self._where}, data"), wanted)
         #: The keys of a recipe that its learner and its files were read by, and where paths start there.
@@ -91,6 +93,12 @@ class Holdings(Participant, ABC):
         return f"<Silo {self.name!r}: {len(self.data.all[1])} instances, task {classes}>"
 
     # ------------------------------------------------------------------ what is checked when it is made
+
+    def _as_learner(self, given: Any) -> Learner:
+        try:
+            return as_learner(given)
+        except LearnerError as error:
+            raise LearnerError(f"{self._where}, learner: {error}") from None
 
     def _task(self, task: Iterable[str] | None, names: NDArray[np.str_], wanted: tuple[str, ...]) -> Task:
         if len(names) == 0:
@@ -290,6 +298,11 @@ class Holdings(Participant, ABC):
     def hold_out_test_data(self) -> None:
         """Split off the test data, if it is a part of the silo's data: always the same part in a run."""
         self.data.split(self.seed)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many instances a run trains on, and how many it tests by."""
+        return self.data.counts()
 
     @property
     def size(self) -> int:

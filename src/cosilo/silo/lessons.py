@@ -46,7 +46,7 @@ class Lessons:
         return Lessons(take(self.X, index), self.y[index], weight, places)
 
     def after(self, own: Examples, own_weight: float = 1.0) -> "Lessons":
-        """The silo's own examples, each of which counts so much, followed by these.
+        """The silo's own examples, each with this weight, followed by these.
 
         >>> own = np.zeros((1, 2)), np.array([1])
         >>> Lessons(np.ones((1, 2)), np.array([[0.25, 0.75]])).after(own, own_weight=2).y

@@ -23,7 +23,7 @@ def metrics_of(
 ) -> dict[str, Any]:
     """The metrics of these kinds, by name; those that are not defined here are left out.
 
-    `right` and `said` are codes of a task with so many classes; `chances` has a column for each of `among`,
+    `right` and `said` are codes of a task with that many classes; `chances` has a column for each of `among`,
     the classes that the model chooses from.
 
     >>> right, said = np.array([0, 0, 1]), np.array([0, 1, 1])

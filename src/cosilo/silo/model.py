@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.data.columns import difference
 from cosilo.data.instances import Instances, as_instances, example, form, is_frame
 from cosilo.data.labels import class_names
 from cosilo.errors import DataError, LearnerError, RunError
@@ -195,6 +196,8 @@ class Model:
                 there = ", ".join(map(repr, map(str, X.columns[:10])))
                 raise DataError(f"{where}: have no column {missing[0]!r}; they have {there}")
             X = X[list(learnt.columns)]
+            if (other := difference(X, "the new instances", learnt)) is not None:
+                raise DataError(f"{where}: {other}")
         found = as_instances(X, where)
         if form(found) != form(learnt):
             raise DataError(f"{where}: are {form(found)}; the model was trained on {form(learnt)}")

@@ -147,7 +147,7 @@ class Silo(Holdings):
         (auto) as a learner that weighs them by itself does, else as in the silo's own data if it can. Without
         it the learner gets no sample weights.
 
-        `epochs` is for networks: at most so many, instead of their training's.
+        `epochs` is for networks: the most epochs they train for, instead of their training's.
 
         A learner that has something to choose, when to stop or which settings, makes the choice with a part
         of the training data held out, the same part every time, and is then trained on all of it. `validate`

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from cosilo.errors import ConfigError, DataError
+from cosilo.parameters import Parameters
 
 if TYPE_CHECKING:  # a recipe may have a clock, and reporting a mistake in a recipe should not load numpy
     import numpy as np
@@ -33,7 +34,7 @@ def capacity(bandwidth: float, gain: float, power: float, noise: float) -> float
     return bandwidth * math.log1p(gain * power / (noise * bandwidth)) / math.log(2)
 
 
-class Link(BaseModel):
+class Link(Parameters):
     """What carries messages: a wireless channel (eq. 8), or a rate.
 
     Parameters
@@ -60,8 +61,6 @@ class Link(BaseModel):
     >>> Link(rate=(2e6, 10e6)).rates(np.random.default_rng(0), 2).round()
     array([7095693., 4158294.])
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bandwidth: Positive | None = None
     gain: Positive | None = None
@@ -123,7 +122,7 @@ class Link(BaseModel):
         return self.latency + float(each.sum() if self.shared else each.max())
 
 
-class Clock(BaseModel):
+class Clock(Parameters):
     """How long things take: links up and down, and computing.
 
     Parameters
@@ -153,8 +152,6 @@ class Clock(BaseModel):
     >>> Clock(up=Link(rate=1e6), compute="cycles", cycles_per_second=1e9, cycles={"train": 5e9}).compute
     'cycles'
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     up: Link
     down: Link | None = None

@@ -80,7 +80,7 @@ def test_the_files_of_all_parties_can_be_checked(folder, federation, cosilo):
     assert (code, err) == (0, "")
     fingerprint = re.search('fingerprint = "(.*)"', federation)[1]
     assert out.splitlines() == [
-        "silo tree: 124 training instances, classes d0, d1, d2, d3; may leave: labels, metrics",
+        "silo tree: 93 training instances, 31 to test by, classes d0, d1, d2, d3; may leave: labels, metrics",
         f"pool: size 300, fingerprint {fingerprint}",
         "ready to join",
     ]

@@ -67,6 +67,11 @@ def read_federation(path: Path) -> FederationSettings:
 
 def as_federation(values: dict[str, Any], source: str) -> FederationSettings:
     """The same from its values."""
+    if values.keys() & {"silo", "simulation"} and "members" not in values:
+        raise ConfigError(
+            f"{source}: is a recipe, which runs on one machine (cosilo run); between organisations there is "
+            "a file with name, members and coordinator, and one for each silo: docs/deploy.md"
+        )
     try:
         found = FederationSettings.model_validate(values)
     except ValidationError as error:

@@ -409,6 +409,8 @@ class CoFED(Method):
 
     def check(self, tasks: Mapping[str, Task]) -> None:
         """Every task has to share a class with another one (eq. 2), and given weights have to fit."""
+        if len(tasks) == 1:
+            raise ConfigError(f"silo {next(iter(tasks))!r}: is alone; CoFED wants two silos or more")
         for name, task in tasks.items():
             others = {c for other, task_ in tasks.items() if other != name for c in task_.classes}
             if not others & set(task.classes):

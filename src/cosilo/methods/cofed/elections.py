@@ -190,7 +190,7 @@ def _totals(ballots: Ballots, weights: Sequence[float]) -> NDArray[np.float64]:
 def without_vote(
     share: NDArray[np.float64], vote: NDArray[np.signedinteger[Any]], part: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """What shares would be without one silo's vote, which is so much of the share of each class.
+    """What shares would be without one silo's vote, given its part of the share of each class.
 
     Two of four gave it the first class, and the silo was one of them:
 

@@ -1,7 +1,7 @@
 """CoFED's votes: what was elected, who agreed with whom, what each silo was given."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from cosilo.report.formatting import percent, ratio, short
 from cosilo.report.heat_maps import heat_map
 from cosilo.report.parts.part import Card, Column, ReportPart, SiloColumn, Table
 from cosilo.report.results import Results
-from cosilo.report.svg import BLUE, ORANGE, TALL, look, new, render
+from cosilo.report.svg import ORANGE, look, render
 from cosilo.text import listing
 
 #: A table with more cells than this would weigh too much; it then shows the first and the last vote.
@@ -155,7 +155,8 @@ def _elected_card(votes: Sequence[Vote], results: Results) -> Card:
         "A bar is the number of pool instances that the silos elected to one class"
         f"{' in the last round' if several else ''}; by the paper's rule before each silo loses those that "
         "contradict each other within its own classes"
-        f"{'; the circles are the first round' if several and not many else ''}.",
+        f"{'; the circles are the first round' if several and not many else ''}"
+        f"{f'; shown are the {MOST_BARS // 2} classes with most and with least' if many else ''}.",
         Markup(_elected_figure(votes)),
         _table_of_classes(votes, results),
     )
@@ -207,7 +208,7 @@ def _elected_figure(votes: Sequence[Vote]) -> str:
     alt = f"Bar chart of the pseudo-labels elected for each of {len(last)} classes"
     with look():
         if len(last) > MOST_BARS:
-            return render(_ranked_bars(sorted(last.values(), reverse=True)), "elected", alt)
+            return render(_ends(last), "elected", alt)
         form = "{:,}" if len(votes) == 1 else ""  # numbers would be in the way of the circles
         figure = named_bars([short(name, 18) for name in last], list(last.values()), form)
         axes = figure.axes[0]
@@ -221,14 +222,16 @@ def _elected_figure(votes: Sequence[Vote]) -> str:
         return render(figure, "elected", alt)
 
 
-def _ranked_bars(counts: Sequence[int]) -> Figure:
-    figure = new(TALL)
-    axes = figure.add_subplot()
-    axes.bar(np.arange(1, len(counts) + 1), counts, 0.85, color=BLUE)
-    axes.margins(x=0.01)
-    axes.grid(axis="y")
-    axes.set_xlabel("classes, from the most elected to the least")
-    axes.set_ylabel("pool instances elected")
+def _ends(elected: Mapping[str, int]) -> Figure:
+    """Of many classes those that got most and those that got least, each by its name."""
+    order = sorted(elected, key=lambda name: -elected[name])
+    few = MOST_BARS // 2
+    most, least = order[:few], order[-few:]
+    names = [short(name, 18) for name in most], [short(name, 18) for name in least]
+    counts = [elected[name] for name in most], [elected[name] for name in least]
+    between = f"({len(order) - 2 * few} between)"
+    figure = named_bars([*names[0], between, *names[1]], [*counts[0], 0, *counts[1]], "")
+    figure.axes[0].set_xlabel("pool instances elected")
     return figure
 
 
