@@ -67,7 +67,10 @@ def whole(lines: list[str], *names: str) -> None:
 
 def test_check_run_and_runs(folder):
     whole(lines_of(folder, "check", "recipe.toml"), *LONG, "GaussianNB")
-    whole(lines_of(folder, "run", "recipe.toml", "--dir", "runs/a-run-with-a-name-of-its-own-in-a-folder"), *LONG)
+    whole(
+        lines_of(folder, "run", "recipe.toml", "--dir", "runs/a-run-with-a-name-of-its-own-in-a-folder"),
+        *LONG,
+    )
     whole(lines_of(folder, "runs"), "runs/a-run-with-a-name-of-its-own-in-a-folder")
 
 

@@ -179,25 +179,29 @@ def test_the_recipe_of_tempo(sets, least, most):
         (
             "simulation",
             "method.local_rounds=0",
-            "method.local_rounds: got 0; wants greater than or equal to 1",
+            "method.local_rounds: got 0; wants at least 1",
         ),
         (
             "nested",
             "silo.hospital-a.path=one.csv",
-            "silo.0: wants no path beside member tables: members have",
+            "silo.hospital-a: wants no path beside member tables: members have",
         ),
-        ("nested", "silo.hospital-a.quorum=2", "silo.0.quorum: got 2; wants less than or equal to 1"),
-        ("nested", "silo.practice.quorum=0.5", "silo.2: wants quorum with member tables only"),
-        ("nested", "silo.hospital-b.member=[]", "silo.1: wants one of path and dataset, or member tables"),
+        ("nested", "silo.hospital-a.quorum=2", "silo.hospital-a.quorum: got 2; wants at most 1"),
+        ("nested", "silo.practice.quorum=0.5", "silo.practice: wants quorum with member tables only"),
+        (
+            "nested",
+            "silo.hospital-b.member=[]",
+            "silo.hospital-b: wants one of path and dataset, or member tables",
+        ),
         (
             "nested",
             "silo.hospital-a.member.ward-2.lable=x",
-            "silo.0.member.1.lable: there is no such key (did",
+            "silo.hospital-a.member.1.lable: there is no such key (did",
         ),
         (
             "nested",
             'silo.hospital-b.member=[{name="x", member=[{name="y", path="one.csv"}]}]',
-            "silo.1: wants members without members of their own",
+            "silo.hospital-b: wants members without members of their own",
         ),
         (
             "nested",

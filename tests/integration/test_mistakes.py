@@ -551,11 +551,11 @@ COMMANDS = [
         "run recipe.toml --dir afile",
         ("afile: is a file", "wants a folder for the run, a new one or that of an earlier run"),
     ),
-    Typed("run recipe.toml --dir afile/run", ("afile/run: no folder can be made there (Not a directory)",)),
+    Typed("run recipe.toml --dir afile/run", ("afile/run: cannot be written (Not a directory)",)),
     Typed("run recipe.toml --dir notes", ("notes: is not empty and not a run", "choose another directory")),
     Typed(
         "run recipe.toml --dir /proc/run",
-        ("/proc/run: no folder can be made there (No such file or directory)",),
+        ("/proc/run: cannot be written (No such file or directory)",),
     ),
     Typed(
         "run recipe.toml --dir done --set seed=5",

@@ -98,7 +98,7 @@ def test_a_recipe_may_have_a_clock():
             "r.toml: clock.sped: there is no such key (did you mean 'speed'?)",
         ),
         ({"up": {"rate": [3.0, 1.0]}}, "r.toml: clock.up: wants rate = [low, high], the lower one first"),
-        ({"up": {"rate": -1}}, "r.toml: clock.up.rate: got -1; wants greater than 0"),
+        ({"up": {"rate": -1}}, "r.toml: clock.up.rate: got -1; wants more than 0"),
     ],
 )
 def test_a_wrong_clock_is_one_line(clock, line):

@@ -28,7 +28,7 @@ def explain_write_errors(path: Path) -> Iterator[None]:
         elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             reason = "writing is not allowed; check the folder's permissions"
         elif error.errno in (errno.ENOTDIR, errno.ENOENT, errno.EEXIST):
-            raise RunError(f"{path}: no folder can be made there ({error.strerror})") from error
+            raise RunError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
         else:
             raise
         raise RunError(f"{path}: {reason}, then resume the run; completed steps are kept") from error

@@ -97,7 +97,7 @@ def test_another_federation_does_not(kits, values, problem):
         ),
         ({"coordinator": {"host": "0.0.0.0"}}, "coordinator.host: got '0.0.0.0'; wants a host name or"),
         ({"coordinator": {"host": "::1"}}, "coordinator.host: got '::1'; wants a host name or an IPv4"),
-        ({"coordinator": {"port": 0}}, "coordinator.port: got 0; wants greater than or equal to 1"),
+        ({"coordinator": {"port": 0}}, "coordinator.port: got 0; wants at least 1"),
         ({"method": {"use": "fedavgg"}}, "method.use: got 'fedavgg' (did you mean 'fedavg'?); wants "),
         ({"method": {"use": "os.system"}}, "method.use: got 'os.system'; wants "),
         ({"method": {"use": "cofed"}}, "pool: is missing; cofed needs its fingerprint and size"),

@@ -30,7 +30,9 @@ _FIRST = "the first a letter or digit"
 _WHY = "FLARE's certificates and folders have no others"
 SiloName = Annotated[
     str,
-    _like(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", f"at most 64 letters a to z, digits, '_' and '-', {_FIRST}: {_WHY}"),
+    _like(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", f"at most 64 letters a to z, digits, '_' and '-', {_FIRST}: {_WHY}"
+    ),
     AfterValidator(_free),
 ]
 FederationName = Annotated[
