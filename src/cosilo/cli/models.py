@@ -80,14 +80,26 @@ def continue_(
 
 def add(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a finished run.")],
-    file: Annotated[Path, typer.Argument(metavar="SILO.toml", help="The file of the silo that comes late.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SILO.toml",
+            help="The file of the silo that comes late; between organisations its name, once it has joined.",
+        ),
+    ],
 ) -> None:
     """Let a silo that comes late gain from a finished run; nobody else does anything."""
     from cosilo.cli.results import show_run
-    from cosilo.config.going_on import add_from_file
+    from cosilo.engines.flare import runs as between
     from cosilo.runs.run import RunDirectory
 
-    name = add_from_file(folder, file)
+    if between.is_between_organisations(folder):
+        name = str(file)
+        between.add(folder, name, tell)
+    else:
+        from cosilo.config.going_on import add_from_file
+
+        name = add_from_file(folder, file)
     show_run(RunDirectory(folder))
     say(f"silo {name} joined; the others did nothing")
 

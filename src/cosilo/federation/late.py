@@ -9,6 +9,7 @@ from cosilo.errors import ConfigError
 from cosilo.methods import METHODS
 from cosilo.methods.base import Method
 from cosilo.methods.cofed import Vote
+from cosilo.protocol.carrier import Carrier
 from cosilo.protocol.events import Observer
 from cosilo.runs.durable_files import read_json, write_json
 from cosilo.runs.events import EventLog
@@ -22,36 +23,45 @@ def add_silo(run: RunDirectory, silo: Silo, observers: Sequence[Observer] = ()) 
 
     Its asks come after those of the run, and its scores are added to the run's result.
     """
-    run.need_finished()
-    about = run.about
-    if silo.name in about["silos"]:
-        raise ConfigError(f"{run.folder}: has a silo {silo.name!r} already; give the new one another name")
+    check_is_new(run, silo.name)
     if (run.folder / "federation.json").exists():
         raise ConfigError(
-            f"{run.folder}: is between organisations, where a new silo needs new kits: docs/deploy.md"
+            f"{run.folder}: is between organisations, where the silo joins with its kit first; then "
+            f"`cosilo add {run.folder} {silo.name}` at the coordinator"
         )
-    method = method_of(run)
-    with locked(run.folder), EventLog(run.folder / "events.jsonl") as events:
+    with EventLog(run.folder / "events.jsonl") as events:
+        welcome(run, silo.name, InProcess([silo]), [events, *observers])
+
+
+def check_is_new(run: RunDirectory, name: str) -> None:
+    """Raise unless the run is finished and has no such silo."""
+    run.need_finished()
+    if name in run.about["silos"]:
+        raise ConfigError(f"{run.folder}: has a silo {name!r} already; give the new one another name")
+
+
+def welcome(run: RunDirectory, name: str, carrier: Carrier, watching: Sequence[Observer]) -> None:
+    """Let one more silo gain from a finished run, whatever takes asks to it."""
+    about, method = run.about, method_of(run)
+    with locked(run.folder):
         journal = Journal(run.folder / "journal")
-        after = about.get("late", {}).get(silo.name, journal.last_number)
-        run.set_status("finished", late={**about.get("late", {}), silo.name: after})
-        carrier = InProcess([silo])
-        watching: list[Observer] = [events, *observers]
-        silos = Silos([*about["silos"], silo.name], method, carrier, journal, watching, seed=about["seed"])
-        others = {name: run.last_replies("hello")[name] for name in about["silos"]}
+        after = about.get("late", {}).get(name, journal.last_number)
+        run.set_status("finished", late={**about.get("late", {}), name: after})
+        silos = Silos([*about["silos"], name], method, carrier, journal, watching, seed=about["seed"])
+        others = {other: run.last_replies("hello")[other] for other in about["silos"]}
 
         def said(step: str) -> dict[str, Any]:
-            return {name: reply for name, reply in run.last_replies(step).items() if name != silo.name}
+            return {other: reply for other, reply in run.last_replies(step).items() if other != name}
 
         carrier.open(method, about["seed"], run.folder / "silos")
         try:
-            silos.meet_late(silo.name, others, after, about["pool"], about["pool_size"])
-            method.welcome(silos, silo.name, said)
+            silos.meet_late(name, others, after, about["pool"], about["pool_size"])
+            method.welcome(silos, name, said)
         finally:
             carrier.close()
-        tasks = {silo.name: list(silos.tasks[silo.name].classes)}
+        tasks = {name: list(silos.tasks[name].classes)}
         write_json(run.folder / "result.json", _with(read_json(run.folder / "result.json"), silos, tasks))
-        run.set_status("finished", silos=[*about["silos"], silo.name])
+        run.set_status("finished", silos=[*about["silos"], name])
 
 
 def method_of(run: RunDirectory) -> Method:

@@ -12,16 +12,17 @@ from cosilo.engines.flare.server import Coordination
 from cosilo.engines.flare.site import Site
 
 
-def export_job(settings: FederationSettings, run: str, folder: Path) -> Path:
-    """Write the job of a run; returns the folder to submit to FLARE."""
+def export_job(settings: FederationSettings, run: str, folder: Path, late: str | None = None) -> Path:
+    """Write the job of a run, or of a silo that comes late to it; returns the folder to submit to FLARE."""
     method = {"use": settings.method.use, **settings.method.parameters()}
     values = settings.model_dump(mode="json", exclude={"coordinator"}, exclude_none=True)
     job = FedJob(name=run, min_clients=1)
     job.set_app_packages(["cosilo"])
-    server = job.to_server(Coordination(run, {**values, "method": method}), id="coordination")
+    server = job.to_server(Coordination(run, {**values, "method": method}, late), id="coordination")
     job.to_server(CollabController(server_obj_id=server), id="controller")
     told = known_method(settings.method, "federation").told_silos(settings.method.parameters())
-    for name in settings.members:  # one by one: else every silo would get the coordinator's part too
+    # One by one: else every silo would get the coordinator's part too.
+    for name in settings.members if late is None else [late]:
         site = job.to(Site(run, settings.seed, {"use": settings.method.use, **told}), name, id="site")
         job.to(CollabExecutor(client_obj_id=site), name, id="executor", tasks=["*"])
     job.export_job(str(folder))

@@ -11,6 +11,7 @@ from cosilo.engines.flare.party_files import FederationSettings, as_federation
 from cosilo.engines.flare.processes import server_kit
 from cosilo.engines.flare.session import Session, session
 from cosilo.errors import RunError
+from cosilo.federation.late import check_is_new
 from cosilo.runs.durable_files import read_json, read_lines, write_json
 from cosilo.runs.run import RunDirectory, locked, new_folder_name
 
@@ -49,6 +50,24 @@ def resume(folder: Path, tell: Tell, patience: float = 60.0) -> RunDirectory:
                 f"{folder}: the silos and the method do not fit together; fix that and submit a new run"
             )
     return _run_in_jobs(settings, Path(known["kit"]), folder, tell, patience, new=False)
+
+
+def add(folder: Path, name: str, tell: Tell, patience: float = 60.0) -> RunDirectory:
+    """Let a silo that has joined the coordinator late gain from a finished run; nobody else does anything."""
+    need_flare()
+    known = read_json(folder / _FILE)
+    settings = as_federation(known["federation"], str(folder / _FILE))
+    check_is_new(RunDirectory(folder), name)
+    with session(Path(known["kit"])) as flare:
+        flare.wait_for([name], patience, tell)
+        past = len(read_lines(folder / "events.jsonl"))
+        job = flare.submit(settings, folder.name, late=name)
+        tell(f"{folder.name}: job {job}")
+        why = flare.follow(job, folder, past, lambda event: _tell(event, tell))
+    run = RunDirectory(folder)
+    if name not in run.about["silos"]:
+        raise RunError(f"{why or 'the job ended on its way'}\nthe run is as it was; add the silo again")
+    return run
 
 
 def _run_in_jobs(

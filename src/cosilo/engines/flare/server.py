@@ -11,9 +11,11 @@ from cosilo.engines.flare import alterations
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kit_settings import HOLD, read_kit_settings
 from cosilo.engines.flare.party_files import as_federation
+from cosilo.errors import CosiloError
+from cosilo.federation.late import welcome
 from cosilo.protocol.events import Event, Happening
 from cosilo.runs.events import EventLog
-from cosilo.runs.run import begin, locked
+from cosilo.runs.run import RunDirectory, begin, locked
 from cosilo.version import __version__
 
 alterations.send_bytes_only()
@@ -26,8 +28,10 @@ class JobHeld(Exception):
 class Coordination:
     """One job of a run: it continues where the last ended; `federation` is what the partners agreed on."""
 
-    def __init__(self, run: str, federation: dict[str, Any]) -> None:
+    def __init__(self, run: str, federation: dict[str, Any], late: str | None = None) -> None:
         self.run, self.federation = run, federation
+        #: A silo that comes when the run is over, which the job is for.
+        self.late = late
 
     @collab.main
     def coordinate(self) -> None:
@@ -40,7 +44,10 @@ class Coordination:
                 raise JobHeld("a silo is back; the run continues with it in another job")
 
         carrier = FlareCarrier({site.name: site for site in collab.clients}, hold)
-        coordinate_job(folder, self.federation, carrier)
+        if self.late is None:
+            coordinate_job(folder, self.federation, carrier)
+        else:
+            welcome_late(folder, self.late, carrier)
 
 
 def coordinate_job(folder: Path, federation: dict[str, Any], carrier: FlareCarrier) -> None:
@@ -66,3 +73,14 @@ def coordinate_job(folder: Path, federation: dict[str, Any], carrier: FlareCarri
             run.set_status("stopped")
             with EventLog(folder / "events.jsonl") as events:
                 events(Event(Happening.HELD))
+
+
+def welcome_late(folder: Path, name: str, carrier: FlareCarrier) -> None:
+    """Let a silo that comes late gain from a finished run; nobody else is asked."""
+    with EventLog(folder / "events.jsonl") as events:
+        try:
+            welcome(RunDirectory(folder), name, carrier, [events])
+        except CosiloError as error:
+            events(Event(Happening.STOP, {"text": str(error)}))
+        else:
+            events(Event(Happening.FINISH))

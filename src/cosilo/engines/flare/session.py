@@ -55,12 +55,12 @@ class Session:
                 raise RunError(f"not connected: {listing(missing)}; start them: cosilo join KIT SILO.toml")
             time.sleep(_POLL)
 
-    def submit(self, settings: FederationSettings, run: str) -> str:
-        """Give the coordinator the job of a run; returns the job's number."""
+    def submit(self, settings: FederationSettings, run: str, late: str | None = None) -> str:
+        """Give the coordinator the job of a run, or of a late silo's part; returns the job's number."""
         from cosilo.engines.flare.job import export_job
 
         with tempfile.TemporaryDirectory() as folder:
-            return str(self._flare.submit_job(str(export_job(settings, run, Path(folder)))))
+            return str(self._flare.submit_job(str(export_job(settings, run, Path(folder), late))))
 
     def stop(self, job: str) -> None:
         """End a job; what its run completed is kept."""
