@@ -83,7 +83,7 @@ def test_compare(folder):
 def test_methods(folder):
     from cosilo.methods import METHODS
 
-    whole(lines_of(folder, "methods"), *METHODS, "labels (step 'label', field 'votes')".replace(" ", ""))
+    whole(lines_of(folder, "methods"), *METHODS)
 
 
 def test_reproduce(folder):

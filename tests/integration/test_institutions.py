@@ -169,7 +169,7 @@ def test_the_recipe_of_tempo(sets, least, most):
     ("recipe", "setting", "line"),
     [
         ("simulation", "simulation.institutions=4", "simulation.institutions: got 4 for 6 silos; wants a "),
-        ("simulation", "simulation.institutions=0", "simulation.institutions: got 0; wants greater than"),
+        ("simulation", "simulation.institutions=0", "simulation.institutions: got 0; wants at least 1"),
         ("simulation", "simulation.institutions=12", "simulation.institutions: got 12 for 6 silos"),
         (
             "simulation",

@@ -121,7 +121,7 @@ def _overview(federation: "Federation", title: str) -> "Table":
     """A row for each silo, and below an institution those of its members."""
     from cosilo.coordination.institution import Institution
 
-    table = new_table("silo", "training", "test", "task", "learner", "shares", title=title)
+    table = new_table("silo", "training\n+ test", "task", "learner", "shares", title=title)
     for silo in federation.silos:
         table.add_row(*_cells(silo))
         for member in silo.silos if isinstance(silo, Institution) else ():
@@ -143,4 +143,4 @@ def _cells(silo: "Silo | Institution") -> tuple[str, ...]:
     if isinstance(silo, Silo) and silo.privacy is not None:
         shares += f"; ε = {silo.privacy.epsilon:g}"
     training, test = silo.counts
-    return silo.name, str(training), str(test or "none"), classes, learner, shares
+    return silo.name, f"{training} + {test}", classes, learner, shares
