@@ -61,7 +61,7 @@ def test_several_mistakes_are_several_lines(folder, make):
     [
         ("seed = ", "is not TOML"),
         ("", "either [[silo]] tables or one [simulation]"),
-        ("[[silo]]\nname = 'a'", "recipe.toml: silo.north: wants one of path and dataset"),
+        ("[[silo]]\nname = 'a'", "recipe.toml: silo.a: wants one of path and dataset"),
         ("silo = 3", "recipe.toml: silo: got 3; wants a list"),
         ("[simulation]\ndataset = 'digits'", "recipe.toml: simulation.split: is missing"),
     ],

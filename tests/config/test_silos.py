@@ -93,12 +93,12 @@ def test_silos_that_are_datasets_of_their_own_and_smaller_simulations(folder, ma
 @pytest.mark.parametrize(
     ("silo", "line"),
     [
-        ('path = "a.csv"\ndataset = "digits"', "recipe.toml: silo.north: wants one of path and dataset"),
-        ('path = "a.csv"\nper_class = 3', "recipe.toml: silo.north: wants per_class with a dataset only"),
-        ('dataset = "digit"', "recipe.toml: silo.north.dataset: "),
+        ('path = "a.csv"\ndataset = "digits"', "recipe.toml: silo.a: wants one of path and dataset"),
+        ('path = "a.csv"\nper_class = 3', "recipe.toml: silo.a: wants per_class with a dataset only"),
+        ('dataset = "digit"', "recipe.toml: silo.a.dataset: "),
         (
             'dataset = "digits"\nper_class = 5000',
-            "recipe.toml: silo.north.per_class: per_class = 5000; class",
+            "recipe.toml: silo.a.per_class: per_class = 5000; class",
         ),
     ],
 )

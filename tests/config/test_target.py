@@ -133,5 +133,5 @@ def test_a_mistake_in_a_target_is_one_line(animals, target, line, make):
 
 def test_a_dataset_by_name_has_no_target_file(animals, make):
     text = AIMING.replace('path = "train.csv"\nlabel = "animal"', 'dataset = "digits"')
-    with pytest.raises(ConfigError, match=r"recipe\.toml: silo\.0: wants target with a path only"):
+    with pytest.raises(ConfigError, match=r"recipe\.toml: silo\.north: wants target with a path only"):
         make(animals, text + 'target = { path = "target.csv" }')
