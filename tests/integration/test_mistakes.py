@@ -162,8 +162,8 @@ COMMANDS = [
         ("Got unexpected extra argument(s) (extra.toml)", "see cosilo run --help"),
     ),
     Typed(
-        "run recipe.toml --engine ray",
-        ("Invalid value for '--engine': 'ray' is not one of 'local', 'flare'", "see cosilo run --help"),
+        "run recipe.toml --engine spark",
+        ("Invalid value for '--engine': 'spark' is not one of 'local', 'flare'", "see cosilo run --help"),
     ),
     Typed(
         "run recipe.toml --track wandb",
@@ -981,8 +981,8 @@ PYTHON: list[tuple[str, Callable[[], Any], Sequence[str]]] = [
     ),
     (
         "Federation: engine",
-        lambda: Federation(two(), X, engine="ray"),
-        ("engine 'ray': there is no such engine", "wants local, flare"),
+        lambda: Federation(two(), X, engine="spark"),
+        ("engine 'spark': there is no such engine", "wants local, flare"),
     ),
     (
         "Federation: seed",
