@@ -54,7 +54,7 @@ def test_commands_show_and_verify_it(cosilo, federation, tmp_path):
     federation().run(tmp_path / "run")
     code, out, _ = cosilo("audit", tmp_path / "run", "tree")
     assert code == 0
-    assert "votes: labels, int8[300]" in out
+    assert "its vote on each pool instance" in out
     path = tmp_path / "run/silos/tree/audit.jsonl"
     assert f"the log is whole: {len(read_lines(path))} lines" in out
     sent = sum(entry.get("bytes", 0) for entry in outgoing(path))
