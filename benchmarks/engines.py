@@ -27,7 +27,7 @@ from sklearn.datasets import load_digits
 from cosilo import data
 from cosilo.data.instances import fingerprint
 from cosilo.engines.flare import processes
-from cosilo.engines.flare.kits import provision
+from cosilo.engines.flare.admission import make_all
 from cosilo.engines.flare.names import ADMIN, COORDINATOR, SERVER
 from cosilo.engines.flare.party_files import FederationSettings, as_federation, read_silo
 from cosilo.engines.flare.runs import submit
@@ -71,7 +71,7 @@ def free_port() -> int:
 @contextlib.contextmanager
 def deployed(settings: FederationSettings, folder: Path) -> Iterator[Path]:
     """A coordinator and silos in processes of their own."""
-    kits = provision(settings, folder / "kits")
+    kits = make_all(settings, folder / "kits")
     try:
         with contextlib.ExitStack() as logs:
             log = logs.enter_context((folder / "coordinator.txt").open("w"))

@@ -22,11 +22,10 @@ from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 
 from cosilo import CoFED, Federation, Silo
-from cosilo.coordination.boundary import Ask
 from cosilo.engines.local.in_process import InProcess, open_boundary
 from cosilo.errors import BadMessage, CosiloError
 from cosilo.protocol.allow import Allow
-from cosilo.protocol.carrier import Answer
+from cosilo.protocol.carrier import Answer, Ask
 from cosilo.protocol.forms import Expected
 from cosilo.protocol.message import check, decode, encode
 
@@ -140,12 +139,13 @@ def runs(rng: np.random.Generator, seconds: float) -> tuple[int, int]:
         lie, at = message(rng), ["hello", "train", "size", "label", "update", "evaluate"][rng.integers(6)]
 
         def changed(
-            self: Any, number: int, step: str, *rest: Any, lie: bytes = lie, at: str = at
+            self: Any, silos: Any, asks: Any, timeout: float | None, lie: bytes = lie, at: str = at
         ) -> Iterator[Answer]:
-            for answer in call(self, number, step, *rest):
-                yield Answer("bad", lie) if answer.silo == "bad" and step == at else answer
+            for answer in call(self, silos, asks, timeout):
+                lies = answer.silo == "bad" and asks("bad").step == at
+                yield Answer("bad", lie) if lies else answer
 
-        InProcess.call = changed  # type: ignore[method-assign, assignment]
+        InProcess.call = changed  # type: ignore[method-assign]
         tried += 1
         try:
             with tempfile.TemporaryDirectory() as folder, suppress(CosiloError):

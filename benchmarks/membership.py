@@ -26,10 +26,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Silo
-from cosilo.coordination.boundary import Ask
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.protocol.allow import Allow
-from cosilo.protocol.carrier import Failure
+from cosilo.protocol.carrier import Ask, Failure
 from cosilo.protocol.message import Message, decode, encode
 
 SEEDS, MEMBERS, CANDIDATES = (0, 1, 2), 200, 200

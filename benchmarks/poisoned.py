@@ -69,15 +69,16 @@ def poison(attack: str, content: bytes, sent: bytes, rng: np.random.Generator) -
 def accuracy(rule: str, attack: str, seed: int) -> float:
     call, rng = InProcess.call, np.random.default_rng(seed)
 
-    def changed(self: Any, number: int, step: str, silos: Any, body: Any, *rest: Any) -> Iterator[Answer]:
-        for answer in call(self, number, step, silos, body, *rest):
-            bad = attack in ("reversed", "noise") and step == "train" and int(answer.silo[1:]) < BAD
+    def changed(self: Any, silos: Any, asks: Any, timeout: float | None) -> Iterator[Answer]:
+        for answer in call(self, silos, asks, timeout):
+            ask = asks(answer.silo)
+            bad = attack in ("reversed", "noise") and ask.step == "train" and int(answer.silo[1:]) < BAD
             if bad and isinstance(answer.content, bytes):
-                yield Answer(answer.silo, poison(attack, answer.content, body(answer.silo), rng))
+                yield Answer(answer.silo, poison(attack, answer.content, ask.body, rng))
             else:
                 yield answer
 
-    InProcess.call = changed  # type: ignore[method-assign, assignment]
+    InProcess.call = changed  # type: ignore[method-assign]
     try:
         with tempfile.TemporaryDirectory() as folder:
             run = federation(rule, attack, seed).run(Path(folder) / "run")

@@ -7,6 +7,7 @@ from sklearn.svm import SVC
 from cosilo import FedAvg
 from cosilo.config.resolve import find_kind, find_method, import_object, known_method, make_learner
 from cosilo.config.settings import LearnerSettings, MethodSettings
+from cosilo.config.source import Source, allow_imports_beside
 from cosilo.errors import ConfigError
 
 X = np.zeros((2, 4), np.float32)
@@ -48,6 +49,24 @@ def test_learners_get_their_arguments_or_one_line_about_them():
     assert make_learner(LearnerSettings(use="sklearn.svm.SVC", C=3.0), X, "x").C == 3.0
     with pytest.raises(ConfigError, match=r"x: sklearn\.svm\.SVC does not take these settings: .*'D'"):
         make_learner(LearnerSettings(use="sklearn.svm.SVC", D=3.0), X, "x")
+
+
+@pytest.mark.parametrize("use", ["os.mkdir", "subprocess.check_output", "pandas.read_pickle", "pathlib.Path"])
+def test_what_has_no_fit_and_predict_is_not_called(use, tmp_path):
+    place = tmp_path / "made"
+    settings = LearnerSettings(use=use, path=str(place), args=["touch", str(place)])
+    with pytest.raises(ConfigError) as error:
+        make_learner(settings, X, "x")
+    assert str(error.value).startswith(f"x.use: {use}: has no fit and predict, and was not called; wants ")
+    assert not place.exists()
+
+
+def test_a_function_that_makes_a_learner_stands_in_a_file_beside_the_recipe(tmp_path):
+    (tmp_path / "beside_a_recipe.py").write_text(
+        "from sklearn.svm import SVC\ndef made(C):\n    return SVC(C=C)\n"
+    )
+    allow_imports_beside(Source("recipe", tmp_path))
+    assert make_learner(LearnerSettings(use="beside_a_recipe.made", C=2.0), X, "x").C == 2.0
 
 
 def test_networks_by_name():

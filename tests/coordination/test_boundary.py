@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cosilo import CoFED, Federation, Local, LocalEngine, Silo
-from cosilo.coordination.boundary import Ask, Boundary, seed_for
+from cosilo.coordination.boundary import Boundary, seed_for
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
-from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.carrier import Ask, Failure, FailureKind
 from cosilo.protocol.message import decode, encode
 from cosilo.protocol.stage import LOCAL
 from cosilo.runs.audit import outgoing

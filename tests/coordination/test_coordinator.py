@@ -5,7 +5,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from cosilo.coordination.coordinator import Silos, SilosDoNotFit, TooFew
+from cosilo.coordination.asking import SilosDoNotFit, TooFew
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import BadMessage
 from cosilo.methods import Method, step
 from cosilo.protocol.carrier import Answer, Failure, FailureKind
@@ -42,11 +43,12 @@ class Said:
         self.sayings = sayings
         self.sent: list[tuple[int, str, dict]] = []
 
-    def call(self, number, step, silos, body, timeout):
+    def call(self, silos, asks, timeout):
         for name in silos:
-            self.sent.append((number, name, decode(body(name))))
+            ask = asks(name)
+            self.sent.append((ask.number, name, decode(ask.body)))
             said = self.sayings.get(name, {"size": 1})
-            if step == "hello":
+            if ask.step == "hello":
                 said = {"classes": ["x", "y"], "pool": "", "offers": ["metrics", "size"]}
             yield Answer(name, said if isinstance(said, Failure | bytes) else encode(said), 0.25)
 

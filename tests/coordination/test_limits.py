@@ -6,11 +6,11 @@ import torch
 from sklearn.naive_bayes import GaussianNB
 
 from cosilo import CoFED, FedAvg, Network, Silo, Training
-from cosilo.coordination.boundary import Ask
 from cosilo.coordination.limits import in_words
 from cosilo.engines.local.in_process import open_boundary
+from cosilo.errors import BadMessage, ConfigError, CosiloError, DataError, LearnerError, MembersError
 from cosilo.protocol.allow import Allow
-from cosilo.protocol.carrier import Failure
+from cosilo.protocol.carrier import Ask, Failure
 from cosilo.protocol.message import decode, encode
 from cosilo.runs.durable_files import read_lines
 
@@ -194,3 +194,56 @@ def test_an_administrator_reads_what_a_run_would_send_to_whom_and_how_often():
     assert "at most 4 times, step 'evaluate': accuracy (metrics)" in words
     assert "credibility" not in words
     assert "update (once)" in words
+
+
+class Chatty(GaussianNB):
+    """Says in its error what it was trained on."""
+
+    def fit(self, X, y):
+        raise ValueError(f"{len(X)} instances of {sorted(set(y))}")
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (ConfigError("its 60 instances of class 'a'"), "its settings do not fit"),
+        (DataError("class 'b' has 3 instances"), "its data does not fit"),
+        (BadMessage("label 3 of instance 17"), "a message is not as it was declared"),
+        (MembersError("2 of 3 members"), "too few of its members could do it"),
+        (LearnerError("Tree.fit with 60 instances"), "its learner failed"),
+        (ValueError("60 instances"), "it failed"),
+        (RecursionError("60"), "it failed"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else "",
+)
+def test_a_failure_that_leaves_is_a_step_and_a_category(tmp_path, monkeypatch, error, what):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(Silo, "fit", fail)
+    for allow, told in ((Allow(), f"step 'train': {what}; its own log says why"), (None, None)):
+        folder = tmp_path / str(allow is None)
+        clinic = Asked(folder, CoFED())
+        if allow is None:  # all silos are on one machine: its owner is the one who reads
+            clinic.border._limits = None
+        clinic.ask("hello")
+        found = clinic.ask("train")
+        if told is not None:
+            assert found == f"silo 'clinic': {told}"
+            assert not set("0123456789") & set(found)
+        elif isinstance(error, CosiloError):
+            assert str(error) in found
+        assert str(error) in (folder / "log.txt").read_text()
+        assert [line["failure"] for line in read_lines(folder / "audit.jsonl") if "failure" in line] == [
+            found
+        ]
+
+
+def test_no_size_and_no_class_leaves_with_what_a_learner_says(tmp_path):
+    silo = Silo("clinic", X, Y, Chatty(), pool=POOL)
+    silo.allow = Allow()
+    border = open_boundary(silo, CoFED(), 0, tmp_path)
+    border.answer(Ask(1, "hello", encode({})))
+    failed = border.answer(Ask(2, "train", encode({}))).content
+    assert failed.text == "silo 'clinic': step 'train': its learner failed; its own log says why"
+    assert "60 instances" in (tmp_path / "log.txt").read_text()

@@ -2,6 +2,8 @@
 
 import html
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -84,3 +86,30 @@ def test_silos_are_there_when_the_run_was_made_here(run):
     assert sorted(run.silos) == ["bayes", "private", "tree"]
     assert run.silos["tree"].score(*run.silos["tree"].data.test[:1], [0] * 15) < 1
     assert Run(run.folder).silos == {}
+
+
+@pytest.fixture
+def older(tmp_path):
+    """A run of CoFED by the version of 16 November 2026, before files had checksums and logs a chain."""
+    folder = tmp_path / "older"
+    shutil.unpack_archive(Path(__file__).with_name("run_of_an_older_version.zip"), folder)
+    return folder
+
+
+def test_a_run_of_an_older_version_can_be_opened(older, cosilo):
+    run = Run.open(older)
+    assert (run.status, run.method, list(run.about["silos"])) == ("finished", "cofed", ["north", "south"])
+    assert run.scores("federated") == {"north": 1.0, "south": 1.0}
+    assert run.to_frame()["bytes_sent"].to_list() == [578, 594]
+    assert [ask["step"] for ask in run.asks()][:3] == ["hello", "train", "evaluate"]
+    assert "relative" in run.report().read_text()
+    assert cosilo("votes", older)[0] == 0
+    code, out, err = cosilo("audit", older, "north")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].startswith("the log is of a version of cosilo without a chain of hashes")
+
+
+def test_what_an_older_run_lacks_is_named(older, cosilo):
+    code, _, err = cosilo("predict", older, "north", "pool.csv", "--out", "labels.csv")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "silos/north: is not a silo's record of a run (it has no silo.json)" in err

@@ -146,6 +146,42 @@ def test_killed_again_and_again(make, pool, tmp_path, undisturbed):
     assert outcome(make().run(folder), pool) == undisturbed
 
 
+def run_with_a_worker_killed(federation: Federation, folder: Path, at: int) -> bool:
+    """Run in a child, one of whose workers dies at its n-th file operation, once; whether one died."""
+    mark = folder.with_name(f"{folder.name}-died")
+    child = os.fork()
+    if child == 0:
+        coordinator, count, inside = os.getpid(), 0, str(folder)
+
+        def hook(event: str, arguments: tuple) -> None:
+            nonlocal count
+            if os.getpid() == coordinator or event not in OPERATIONS:
+                return
+            if str(arguments[0]).startswith(f"{inside}/"):
+                count += 1
+                if count == at and not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        try:
+            federation.run(folder)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    return mark.exists()
+
+
+def test_a_worker_that_is_killed_changes_nothing(make, pool, tmp_path, undisturbed):
+    """It is started again and asked once more; not even a failure is noted."""
+    for at in (5, 21, 40, 63, 90):
+        folder = tmp_path / f"at-{at}"
+        assert run_with_a_worker_killed(make(2), folder, at), f"there is no operation {at} in a worker"
+        assert Run(folder).status == "finished"
+        assert outcome(make(2).run(folder), pool) == undisturbed, f"killed at operation {at}"
+        shutil.rmtree(folder)
+
+
 DAMAGE = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "empty": lambda path: path.write_bytes(b""),

@@ -46,8 +46,9 @@ def lies(monkeypatch):
     told = {}
     call = InProcess.call
 
-    def changed(self, number, step, silos, body, timeout):
-        for answer in call(self, number, step, silos, body, timeout):
+    def changed(self, silos, asks, timeout):
+        for answer in call(self, silos, asks, timeout):
+            step = asks(answer.silo).step
             if answer.silo == BAD and step in told and isinstance(answer.content, bytes):
                 answer = Answer(BAD, told[step](answer.content), answer.seconds)
             yield answer
@@ -224,9 +225,10 @@ def test_whatever_a_silo_sends_the_run_ends_in_order(step, content, tmp_path_fac
     silos = silos_with(shares=["labels", "metrics", "size"])
     call = InProcess.call
 
-    def changed(self, number, name, asked, body, timeout):
-        for answer in call(self, number, name, asked, body, timeout):
-            yield Answer(BAD, content) if answer.silo == BAD and name == step else answer
+    def changed(self, asked, asks, timeout):
+        for answer in call(self, asked, asks, timeout):
+            lies = answer.silo == BAD and asks(BAD).step == step
+            yield Answer(BAD, content) if lies else answer
 
     InProcess.call, stopped = changed, ""
     try:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from cosilo import Federation
-from cosilo.coordination.boundary import Ask
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
+from cosilo.protocol.carrier import Ask
 from cosilo.protocol.message import decode, encode
 from cosilo.protocol.stage import LOCAL, Measure
 from cosilo.runs.audit import outgoing

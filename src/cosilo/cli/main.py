@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-from cosilo.cli import checking, labels, looking, models, organisations, reproduce, running, trust, votes
+from cosilo.cli import (
+    admitting,
+    checking,
+    labels,
+    looking,
+    models,
+    organisations,
+    reproduce,
+    running,
+    trust,
+    votes,
+)
 from cosilo.cli.printing import say, tell
 from cosilo.errors import CosiloError
 from cosilo.version import __version__
@@ -35,7 +46,11 @@ for command in (
     labels.labels,
     looking.methods,
     looking.runs,
-    organisations.provision,
+    admitting.provision,
+    admitting.request,
+    admitting.admit,
+    admitting.receive,
+    admitting.remove,
     organisations.join,
     trust.audit,
     trust.approve,

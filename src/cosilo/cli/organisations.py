@@ -22,33 +22,14 @@ if TYPE_CHECKING:
 FederationFile = Annotated[Path, typer.Argument(metavar="FEDERATION.toml", help="The coordinator's file.")]
 Kit = Annotated[Path, typer.Argument(metavar="KIT", help="A start-up kit.")]
 Runs = Annotated[Path | None, typer.Option("--runs", help="Where runs are kept; default: in the kit.")]
+_NOT_ADMITTED = (
+    "the coordinator does not admit this silo, or not with this certificate; "
+    "ask anew: cosilo request SILO.toml --kit KIT"
+)
 CoordinatorKit = Annotated[
     Path | None,
     typer.Option("--kit", help="Default: kits/coordinator beside the file."),
 ]
-
-
-def provision(
-    file: FederationFile,
-    folder: Annotated[Path | None, typer.Option("--out", help="Default: kits beside the file.")] = None,
-) -> None:
-    """Make one start-up kit for each silo and the coordinator's, with certificates."""
-    from cosilo.engines import flare
-    from cosilo.engines.flare import kits
-    from cosilo.engines.flare.names import SERVER
-    from cosilo.engines.flare.party_files import read_federation
-
-    flare.need_flare()
-    settings = read_federation(file)
-    folder = file.parent / "kits" if folder is None else folder
-    made = kits.provision(settings, folder)
-    table = new_table("kit", "for", "start it there with")
-    for name in settings.members:
-        table.add_row(str(made[name]), f"silo {name}", "cosilo join KIT SILO.toml")
-    kit = made[SERVER].parent
-    table.add_row(str(kit), f"the coordinator at {settings.coordinator.host}", "cosilo coordinator start KIT")
-    show(table)
-    say("A kit holds a private key: hand each to its silo only, and over a channel you trust.")
 
 
 def start(kit: Kit, runs: Runs = None) -> None:
@@ -150,8 +131,7 @@ def up(
     from cosilo.cli.results import show_run
     from cosilo.engines import flare
     from cosilo.engines.flare import processes, runs
-    from cosilo.engines.flare.kits import check_matches_kit
-    from cosilo.engines.flare.kits import provision as make_kits
+    from cosilo.engines.flare.admission import check_admitted, make_all
     from cosilo.engines.flare.names import ADMIN, COORDINATOR, SERVER
     from cosilo.engines.flare.party_files import read_federation, read_silo
     from cosilo.engines.flare.session import until_reachable
@@ -170,9 +150,9 @@ def up(
         settings = settings.model_copy(update={"coordinator": here})
     kits = folder / "kits"
     if kits.exists():
-        check_matches_kit(settings, kits / COORDINATOR / SERVER)
+        check_admitted(settings, kits / COORDINATOR / SERVER)
     else:
-        make_kits(settings, kits)
+        make_all(settings, kits)
     (folder / "logs").mkdir(exist_ok=True)
     with ExitStack() as stack:
         server = kits / COORDINATOR / SERVER
@@ -220,16 +200,20 @@ def _stay(process: "Process", kit: Path, state: Callable[[], str | None], news: 
     except KeyboardInterrupt:
         processes.stop(kit)
         return
+    if code > 0 and processes.turned_away(kit):
+        raise RunError(f"{kit}: {_NOT_ADMITTED}")
     if code > 0:
         raise RunError(f"{kit}: ended with code {code}; its last words: {kit / processes.CONSOLE}")
 
 
 def _connection(process: "Process", kit: Path) -> str | None:
     """What a silo's owner wants to know about the connection; None while it is being made."""
-    from cosilo.engines.flare.processes import connected
+    from cosilo.engines.flare.processes import connected, turned_away
     from cosilo.engines.flare.reach import address, connection_problem
 
     host, port = address(kit)
+    if connected(process, port) and turned_away(kit):
+        return _NOT_ADMITTED
     if connected(process, port):
         return f"connected to the coordinator at {host}:{port}"
     try:

@@ -5,6 +5,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from cosilo.config.settings import LearnerSettings, MethodSettings, checked
+from cosilo.config.source import is_own_function
 from cosilo.errors import ConfigError, LearnerError
 from cosilo.text import guess, listing
 
@@ -73,6 +74,7 @@ def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
     from cosilo.learners.encoding import with_encoder
 
     thing = import_object(settings.use, f"{where}.use")
+    _check_makes_learners(thing, f"{where}.use: {settings.use}")
     if settings.training is not None or settings.tokens is not None or _is_module(thing):
         return _network(thing, settings, X, where)
     if inspect.ismodule(thing):
@@ -83,6 +85,16 @@ def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
         return with_encoder(thing(**settings.arguments()), X)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {settings.use} does not take these settings: {error}") from None
+
+
+def _check_makes_learners(thing: Any, where: str) -> None:
+    """Raise unless calling something makes a learner: a recipe could name any function there is."""
+    learns = inspect.isclass(thing) and all(callable(getattr(thing, one, None)) for one in ("fit", "predict"))
+    if not (learns or _is_module(thing) or is_own_function(thing)):
+        raise ConfigError(
+            f"{where}: has no fit and predict, and was not called; wants a class that has them, "
+            "a torch module, or a function in a file beside the recipe that returns one"
+        )
 
 
 def _is_module(thing: Any) -> bool:

@@ -1,5 +1,6 @@
 """Where settings came from, for paths and for errors."""
 
+import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,11 +35,24 @@ def read_recipe(folder: Path, otherwise: str) -> tuple[dict[str, Any], Source]:
     return recipe["values"], Source(recipe["source"], Path(recipe["folder"]))
 
 
+#: The folders of recipes and silos' files so far, whose modules are their owners' own code.
+_OWN: set[Path] = set()
+
+
 def allow_imports_beside(source: Source) -> None:
     """Let imports find the user's own learners and methods in the folder of the recipe."""
-    folder = str(source.folder.resolve())
-    if folder not in sys.path:
-        sys.path.append(folder)
+    folder = source.folder.resolve()
+    _OWN.add(folder)
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def is_own_function(thing: object) -> bool:
+    """Whether something is a function that is written in a file beside the recipe."""
+    if not inspect.isfunction(thing):
+        return False
+    file = Path(inspect.getfile(thing)).resolve()
+    return any(file.is_relative_to(folder) for folder in _OWN)
 
 
 @contextmanager

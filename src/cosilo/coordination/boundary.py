@@ -5,7 +5,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
@@ -14,8 +13,17 @@ import numpy as np
 
 from cosilo.coordination.institution import Institution
 from cosilo.coordination.limits import Limits
-from cosilo.errors import CosiloError, LearnerError, Refused, RunError
-from cosilo.protocol.carrier import Answer, Carrier, Failure, FailureKind
+from cosilo.errors import (
+    BadMessage,
+    ConfigError,
+    CosiloError,
+    DataError,
+    LearnerError,
+    MembersError,
+    Refused,
+    RunError,
+)
+from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
 from cosilo.protocol.forms import shown
 from cosilo.protocol.incoming import check_incoming
 from cosilo.protocol.message import Message, check, decode, describe, encode
@@ -24,17 +32,16 @@ from cosilo.protocol.step import HELLO, Step
 from cosilo.runs.silo_record import SiloRecord, digest_of
 from cosilo.silo.silo import Silo
 
+#: What somebody else's coordinator learns of a failure.
+_CATEGORIES: dict[type[Exception], str] = {
+    LearnerError: "its learner failed",
+    BadMessage: "a message is not as it was declared",
+    ConfigError: "its settings do not fit",
+    DataError: "its data does not fit",
+    MembersError: "too few of its members could do it",
+}
 #: Makes a carrier to the members of the institution with this name.
 MembersCarrier: TypeAlias = Callable[[Sequence[Participant], str], Carrier]
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One request to one silo: the coordinator's number for it, the step, and the encoded message."""
-
-    number: int
-    step: str
-    body: bytes
 
 
 def seed_for(seed: int, name: str, number: int) -> int:
@@ -105,6 +112,7 @@ class Boundary:
         seconds = 0.0
         try:
             self._record.audit.came(ask.number, ask.step, ask.body, digest_of(ask.body))
+            self._record.check_newest(ask.after)
             reply = self._record.reply(ask.number, ask.step, ask.body)
             if reply is None:
                 message, seconds = self._compute(ask)
@@ -148,8 +156,7 @@ class Boundary:
         self.silo.seed = seed_for(self._seed, self._path, ask.number)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            content = decode(ask.body)
-            check_incoming(step.run, content)
+            content = _read(ask.body, step)
             self.silo.judging, began = 0.0, time.thread_time()
             message = self.silo.perform(step, content, ask.number) or {}
             seconds = time.thread_time() - began - self.silo.judging
@@ -189,10 +196,7 @@ class Boundary:
             cause = cause.__cause__
         story = "".join(traceback.format_exception(error))
         self._record.log(f"ask {ask.number} ({ask.step}):\n{story}{type(cause).__name__}: {_one_line(cause)}")
-        prefix = f"silo {self.silo.name!r}"
-        text = str(error) if isinstance(error, CosiloError) else f"{ask.step} raised {type(error).__name__}"
-        if not text.startswith(prefix):
-            text = f"{prefix}: {text}"
+        text = self._told(ask.step, error)
         kinds: dict[type[Exception], FailureKind] = {
             Refused: FailureKind.REFUSED,
             LearnerError: FailureKind.LEARNER,
@@ -201,6 +205,29 @@ class Boundary:
         if self._untrained is None:
             self._record.restore(self.silo)
         return Failure(kinds.get(type(error), FailureKind.ERROR), text)
+
+    def _told(self, step: str, error: Exception) -> str:
+        """The line that leaves. What the silo refuses, and why, everybody may know.
+
+        Other texts of cosilo may have sizes, classes or names of columns in them: they are for whoever has
+        all silos on one machine. Somebody else's coordinator learns the step, and what kind of thing failed.
+        """
+        prefix = f"silo {self.silo.name!r}"
+        if self._limits is not None and not isinstance(error, Refused):
+            what = next((what for kind, what in _CATEGORIES.items() if isinstance(error, kind)), "it failed")
+            return f"{prefix}: step {shown(step)}: {what}; its own log says why"
+        text = str(error) if isinstance(error, CosiloError) else f"{step} raised {type(error).__name__}"
+        return text if text.startswith(prefix) else f"{prefix}: {text}"
+
+
+def _read(body: bytes, step: Step) -> Message:
+    """What came with an ask, if the step takes it; the error is about nothing but that."""
+    try:
+        content = decode(body)
+        check_incoming(step.run, content)
+    except BadMessage as error:
+        raise Refused(str(error)) from error
+    return content
 
 
 def _one_line(error: BaseException) -> str:

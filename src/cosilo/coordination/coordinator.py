@@ -1,47 +1,28 @@
 """The coordinator's side of the one contract: `ask`."""
 
-import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from cosilo.data.labels import in_order
-from cosilo.errors import BadMessage, ConfigError, CosiloError, RunError
-from cosilo.protocol.carrier import Answer, Body, Carrier, Failure, FailureKind
-from cosilo.protocol.events import Event, Happening, Observer
+from cosilo.coordination.asking import Asking, Check, SilosDoNotFit
+from cosilo.coordination.meeting import Introductions
+from cosilo.errors import BadMessage, ConfigError
+from cosilo.protocol.carrier import Carrier, Failure
+from cosilo.protocol.events import Happening, Observer
 from cosilo.protocol.findings import Findings
-from cosilo.protocol.forms import Expected
-from cosilo.protocol.message import (
-    Fields,
-    Message,
-    Value,
-    check,
-    decode,
-    describe,
-    encode,
-    payload,
-)
+from cosilo.protocol.message import Fields, Message, Value
 from cosilo.protocol.metrics import METRIC_KINDS
 from cosilo.protocol.participant import Procedure
 from cosilo.protocol.scores import metrics_in, overall_score, scores_in
 from cosilo.protocol.stage import Measure, Score, Stage
-from cosilo.protocol.step import EVALUATE, HELLO, WANTS, Step
-from cosilo.protocol.task import Task, vocabulary
-from cosilo.runs.durable_files import digest
-from cosilo.runs.journal import Arrival, Entry, Journal, Mark, Replies
+from cosilo.protocol.step import EVALUATE, HELLO, WANTS
+from cosilo.protocol.task import Task
+from cosilo.runs.journal import Journal, Mark, Replies
 from cosilo.simulated_time.time_limit import TimeLimit
-from cosilo.text import plain
 from cosilo.version import __version__
 
-#: Raises BadMessage if a silo's reply is not what a method wants.
-Check: TypeAlias = Callable[[str, Fields], None]
 F = TypeVar("F", bound=Findings)
-#: What stands before the number of a class that a silo does not have.
-_OTHERS = "class of others "
-#: Characters of a silo's failure that are kept.
-_LINE = 1000
 #: What a run finds out besides its method's findings, by key of its result.
 _SCORES: Mapping[Measure, str] = {
     Measure.OWN: "scores",
@@ -50,14 +31,6 @@ _SCORES: Mapping[Measure, str] = {
     Measure.LABELLING: "labelling",
     Measure.JOINT: "joint",
 }
-
-
-class SilosDoNotFit(RunError):
-    """These silos and this method do not fit together; one line for each reason. Nothing was computed."""
-
-
-class TooFew(RunError):
-    """Fewer silos than the quorum answered a step."""
 
 
 class Silos:
@@ -132,13 +105,9 @@ class Silos:
         #: The coordinator's own source of chance: a method that draws from it can be replayed.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._procedure = procedure
-        self._steps = procedure.steps()
-        self._carrier = carrier
         self._journal = journal
-        self._observers = tuple(observers)
-        self._quorum = quorum
-        self._timeout = timeout
-        self._number = 0
+        self._asking = Asking(procedure.steps(), carrier, journal, observers, quorum, timeout)
+        self._known = Introductions()
         self._met = 0
         self._limit = limit
         #: The last ask before the present round, and whether no round follows it: None if that is not known.
@@ -147,12 +116,6 @@ class Silos:
         #: How many instances the pool has, and the names of its classes if it is labelled.
         self.pool_size = 0
         self.pool_classes: list[str] = []
-        self._expected: dict[str, Expected] = {}
-        self._offers: dict[str, frozenset[str]] = {}
-        #: The failures that stopped the run, by silo.
-        self.failed: dict[str, Failure] = {}
-        #: The task of each silo, by name.
-        self.tasks: dict[str, Task] = {}
         #: The classes it trains on, and those it wants: none if it has no target.
         self.training: dict[str, list[str]] = {}
         self.wanted: dict[str, list[str]] = {}
@@ -175,10 +138,10 @@ class Silos:
                 problems = [str(error)]
         if problems:
             raise SilosDoNotFit("\n".join(problems))
-        self._met = self._number
+        self._met = self._asking.number
         mark = self._journal.last_mark
         if mark is not None:
-            self._number, self.findings = mark.number, mark.findings
+            self._asking.number, self.findings = mark.number, mark.findings
             self._last_round = mark.over
             self.rng.bit_generator.state = mark.rng
 
@@ -186,7 +149,7 @@ class Silos:
         self, name: str, others: Mapping[str, Fields], after: int, pool: str | None, pool_size: int
     ) -> None:
         """Meet one silo after the last ask of a run; `others` is how they introduced themselves."""
-        self.pool_size, self._number, self._met = pool_size, after, after
+        self.pool_size, self._asking.number, self._met = pool_size, after, after
         self._introduce(others, pool)
         problems = self._introduce(self.ask(HELLO, {"version": __version__}, to=[name], quorum=1.0), pool)
         if problems:
@@ -194,24 +157,16 @@ class Silos:
         self._procedure.check(self.tasks)
 
     def _introduce(self, replies: Mapping[str, Fields], pool: str | None) -> list[str]:
-        """Remember how silos introduce themselves; a line for each with another pool or version."""
-        problems = []
-        for name, reply in replies.items():
-            theirs, classes = reply.text("pool"), reply.names("classes")
-            if "version" in reply and reply.text("version") != __version__:
-                problems.append(other_version(name, reply.text("version"), __version__))
-            if self._procedure.needs_pool and theirs != pool:
-                problems.append(other_pool(name, theirs, pool))
-            self.tasks[name] = Task(tuple(classes))
-            self._expected[name] = Expected(classes=len(classes), pool=self.pool_size)
-            self._offers[name] = frozenset(reply.names("offers"))
+        """Remember how silos introduce themselves; a line for each that does not fit."""
+        problems = self._known.add(replies, pool, self._procedure.needs_pool)
+        self._asking.expected = self._known.expected(self.pool_size)
         return problems
 
     def _meet_targets(self) -> None:
         """Ask silos with a target which classes they want; without such silos nothing is asked."""
         self.training = {name: list(task.classes) for name, task in self.tasks.items()}
         self.wanted = {name: [] for name in self.tasks}
-        aiming = [name for name, offers in self._offers.items() if "target" in offers]
+        aiming = [name for name, offers in self._known.offers.items() if "target" in offers]
 
         def within_task(name: str, reply: Fields) -> None:
             for field in ("training", "wanted"):
@@ -223,18 +178,26 @@ class Silos:
                 self.training[name], self.wanted[name] = reply.names("training"), reply.names("wanted")
 
     @property
+    def tasks(self) -> dict[str, Task]:
+        """The task of each silo, by name."""
+        return self._known.tasks
+
+    @property
     def vocabulary(self) -> Task:
         """The union of all tasks."""
-        return vocabulary(self.tasks.values())
+        return self._known.vocabulary
 
     def vocabulary_for(self, name: str, *public: str) -> list[str]:
         """The vocabulary as one silo may know it: its own classes and public ones by name, others by number.
 
         An order is all that networks need of others' classes.
         """
-        known = {*self.tasks[name].classes, *public}
-        classes = in_order([*self.vocabulary.classes, *public])
-        return [one if one in known else f"{_OTHERS}{place}" for place, one in enumerate(classes)]
+        return self._known.vocabulary_for(name, *public)
+
+    @property
+    def failed(self) -> dict[str, Failure]:
+        """The failures that stopped the run, by silo."""
+        return self._asking.failed
 
     # ------------------------------------------------------------------ asking
 
@@ -298,105 +261,22 @@ class Silos:
         """
         wanted = set(self.names if to is None else to)
         names = [name for name in self.names if name in wanted]
-        self._number += 1
-        entry = self._journal.entry(self._number, step, names, self._steps[step].declared.timed)
-        if not entry.done:
-            size, shared = payload(message or {}), encode(message or {})
-
-            def body(name: str) -> bytes:
-                own = each(name) if each else None
-                entry.sent[name] = size if own is None else payload(own)
-                return shared if own is None else encode(own)
-
-            self._collect(entry, body, valid, timeout if timeout is not None else self._timeout)
-            self._hold_quorum(entry, self._quorum if quorum is None else quorum)
-        self._journal.close(entry)
+        entry = self._asking.ask(names, step, message, each, valid, quorum, timeout)
         for name, failure in entry.failures.items():
             found = {"ask": entry.number, "step": entry.step, "silo": name}
             self.findings["failures"].append({**found, "kind": failure.kind, "text": failure.text})
         return Replies(entry)
 
-    def _collect(self, entry: Entry, body: Body, valid: Check | None, timeout: float | None) -> None:
-        """Send the asks that have no reply yet, and keep what comes back."""
-        step = self._steps[entry.step]
-        started = time.monotonic()
-        missing = []
-        for name in entry.silos:
-            # A reply that arrived before a crash, in an ask that was not completed.
-            if entry.has(name):
-                entry.arrivals[name] = Arrival(
-                    0.0, describe(entry.read(name), step.fields), entry.digest(name)
-                )
-                entry.received[name] = entry.size(name)
-                body(name)  # for its size
-            else:
-                missing.append(name)
-        self._tell(Happening.ASK, ask=entry.number, step=entry.step, silos=missing)
-        for answer in self._carrier.call(entry.number, entry.step, missing, body, timeout):
-            self._receive(entry, step, answer, valid)
-        entry.seconds = time.monotonic() - started
-        self._tell(Happening.ANSWERED, ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
-
-    def _receive(self, entry: Entry, step: Step, answer: Answer, valid: Check | None) -> None:
-        failure = None
-        if isinstance(answer.content, Failure):
-            failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
-        else:
-            entry.received[answer.silo] = len(answer.content)
-            try:
-                fields = self._checked(step, answer.silo, answer.content, valid)
-            except Exception as error:  # nothing that a silo sends stops the others
-                what = (
-                    str(error) if isinstance(error, CosiloError) else f"checking it: {type(error).__name__}"
-                )
-                text = f"silo {answer.silo!r}: its reply was rejected: {what}"
-                failure = Failure(FailureKind.REJECTED, text)
-            else:
-                seconds, whole = round(answer.seconds, 6), digest(answer.content)
-                entry.keep(answer.silo, answer.content, Arrival(seconds, fields, whole))
-        facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
-        if failure:
-            entry.failures[answer.silo] = failure
-            self._tell(Happening.FAILURE, **facts, kind=failure.kind, text=failure.text)
-        else:
-            self._tell(Happening.REPLY, **facts, seconds=round(answer.seconds, 3))
-
-    def _checked(
-        self, step: Step, silo: str, content: bytes, valid: Check | None
-    ) -> dict[str, dict[str, Any]]:
-        """What a reply says, field by field, if it is all that the step declares and the method wants."""
-        reply = Fields(decode(content))
-        check(reply, step.fields, self._expected.get(silo))
-        if valid:
-            valid(silo, reply)
-        return describe(reply, step.fields)
-
-    def _tell(self, what: Happening, **facts: object) -> None:
-        for observer in self._observers:
-            observer(Event(what, facts))
-
     def warn(self, text: str) -> None:
         """Say something about the run so far that its owners should know: a line for whoever watches."""
-        self._tell(Happening.WARNING, text=text)
-
-    def _hold_quorum(self, entry: Entry, quorum: float) -> None:
-        needed = math.ceil(quorum * len(entry.silos) - 1e-9)
-        if len(entry.arrivals) < needed:
-            reasons = "\n".join(failure.text for failure in entry.failures.values())
-            self.failed = dict(entry.failures)
-            if entry.step == HELLO:
-                raise SilosDoNotFit(reasons)
-            raise TooFew(
-                f"step {entry.step!r}: {len(entry.arrivals)} of {len(entry.silos)} silos answered, "
-                f"the quorum is {needed}:\n{reasons}"
-            )
+        self._asking.tell(Happening.WARNING, text=text)
 
     # ------------------------------------------------------------------ scores and findings
 
     def offering(self, *kinds: str, among: Iterable[str] | None = None) -> list[str]:
         """The silos that can and may share something of one of these kinds."""
         names = self.names if among is None else among
-        return [name for name in names if self._offers.get(name, frozenset()) & set(kinds)]
+        return [name for name in names if self._known.offers.get(name, frozenset()) & set(kinds)]
 
     def evaluate(self, stage: Stage, to: Iterable[str]) -> float | None:
         """Collect the scores that silos took after a stage, from those that share metrics.
@@ -478,7 +358,7 @@ class Silos:
         for number in range(done + 1, most + 1):
             if self._last_round:
                 return
-            self._before_round = self._number
+            self._before_round = self._asking.number
             self._last_round = True if number == most else None
             yield number
             if self.last_round and number < most:
@@ -489,7 +369,7 @@ class Silos:
         """Whether the present round is the last: known when all that takes time in it is done."""
         if self._last_round is None:
             self._last_round = self._limit is not None and not self._limit.allows_another(
-                self._before_round, self._number
+                self._before_round, self._asking.number
             )
         return self._last_round
 
@@ -504,11 +384,11 @@ class Silos:
         """
         rng: dict[str, Any] = dict(self.rng.bit_generator.state)
         over = bool(self._last_round)
-        self._journal.mark(Mark(self._number, self._met, state, self.result(), rng, over))
+        self._journal.mark(Mark(self._asking.number, self._met, state, self.result(), rng, over))
 
     def go_on_from(self, number: int) -> None:
         """Continue with the ask after this one; those up to here will not be replayed."""
-        self._number = number
+        self._asking.number = number
         self._journal.drop(self._met, number)
 
     @property
@@ -519,22 +399,6 @@ class Silos:
 
 def _as_finding(score: Score) -> dict[str, float]:
     return {"accuracy": score.accuracy, "instances": score.instances}
-
-
-def other_version(silo: str, theirs: str, coordinators: str) -> str:
-    """The error line for a silo with another version of cosilo than its coordinator."""
-    return (
-        f"silo {silo!r}: has cosilo {theirs}, the coordinator {coordinators}; "
-        "install the same version everywhere, then start a new run"
-    )
-
-
-def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:
-    """The error line for a silo whose pool is not the federation's."""
-    return (
-        f"silo {silo!r}: its pool has fingerprint {theirs or 'none'}, the federation's {pool}; "
-        "every silo needs the same pool, in the same order, and the same labels if it has any"
-    )
 
 
 def _whole_scores(silo: str, reply: Fields) -> None:

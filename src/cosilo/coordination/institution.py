@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
-from cosilo.coordination.coordinator import Silos, SilosDoNotFit, TooFew
+from cosilo.coordination.asking import SilosDoNotFit, TooFew
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, MembersError, RunError
 from cosilo.protocol.carrier import Carrier
 from cosilo.protocol.message import Fields, Message

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from cosilo.coordination.coordinator import Silos, SilosDoNotFit
+from cosilo.coordination.asking import SilosDoNotFit
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import CosiloError
 from cosilo.protocol.carrier import Carrier, Failure
 from cosilo.protocol.events import Event, Happening, Observer

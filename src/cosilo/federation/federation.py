@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.coordination.coordinator import other_pool
 from cosilo.coordination.institution import Institution
+from cosilo.coordination.meeting import other_pool
 from cosilo.coordination.run_loop import Engine, PlannedRun, Stopped, Terms
 from cosilo.data.instances import Instances, as_instances, fingerprint
 from cosilo.data.pool_labels import as_pool_labels

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from cosilo.coordination.coordinator import Silos, other_version
+from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
+from cosilo.coordination.meeting import other_version
 from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError, Refused
 from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.methods.effort import Effort

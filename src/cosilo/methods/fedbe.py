@@ -32,7 +32,8 @@ from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, mean, same_structure
 from cosilo.aggregation.gaussians import Gaussian, of_directions, of_weights
-from cosilo.coordination.coordinator import Check, Silos
+from cosilo.coordination.asking import Check
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import BadMessage, ConfigError, RunError
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.packing import pack, unpack

@@ -31,7 +31,8 @@ from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, same_structure, structure
 from cosilo.aggregation.similarity import distance, fomo_weights
-from cosilo.coordination.coordinator import Check, Silos
+from cosilo.coordination.asking import Check
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import BadMessage
 from cosilo.methods.base import Method
 from cosilo.methods.effort import Effort, plain_silos

@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from cosilo.aggregation.averaging import Weights, mean
-from cosilo.coordination.coordinator import Check, Silos
+from cosilo.coordination.asking import Check
+from cosilo.coordination.coordinator import Silos
 from cosilo.data.instances import Instances, is_bytes, take
 from cosilo.data.labels import in_order
 from cosilo.data.stratified import hold_out, stratified

@@ -46,8 +46,19 @@ class Answer:
     seconds: float = 0.0
 
 
-#: The encoded message of a silo; a message for all is the same object for each.
-Body: TypeAlias = Callable[[str], bytes]
+@dataclass(frozen=True)
+class Ask:
+    """One request to one silo: the coordinator's number for it, the step, and the encoded message."""
+
+    number: int
+    step: str
+    body: bytes
+    #: The last ask that the silo has answered, as the coordinator knows it: a record that ends before is old.
+    after: int = 0
+
+
+#: The ask to a silo, by name; a message for all is the same object in each.
+Asks: TypeAlias = Callable[[str], Ask]
 
 
 class Carrier(Protocol):
@@ -56,9 +67,7 @@ class Carrier(Protocol):
     def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
         """Make the silos ready; silo NAME keeps its record in `folder`/NAME, wherever the silo is."""
 
-    def call(
-        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
-    ) -> Iterator[Answer]:
+    def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:
         """Ask the silos for a step; answers come in any order, exactly one for each silo."""
 
     def close(self) -> None:

@@ -168,7 +168,12 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
         self._log = folder.with_name("asks.jsonl")
         drop_partial_line(self._log)
-        self._logged = {line["number"] for line in read_lines(self._log)}
+        self._logged: set[int] = set()
+        #: The last ask that each silo has answered.
+        self.answered: dict[str, int] = {}
+        for line in read_lines(self._log):
+            self._logged.add(line["number"])
+            self.answered.update(dict.fromkeys(line.get("arrivals", ()), line["number"]))
         #: What every line of the log says besides the ask.
         self.about: dict[str, Any] = {}
         self.last_mark = self._read_mark()

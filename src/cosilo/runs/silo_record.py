@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cosilo.errors import BadMessage, RunError
+from cosilo.errors import BadMessage, Refused, RunError
 from cosilo.learners.base import Learner
 from cosilo.learners.untrained import save_untrained
 from cosilo.protocol.message import decode, encode
@@ -99,6 +99,14 @@ class SiloRecord:
         write_json(path, about)
 
     # ------------------------------------------------------------------ steps
+
+    def check_newest(self, answered: int) -> None:
+        """Raise if the coordinator has an answer from here that this record knows nothing of."""
+        if answered > self._last:
+            raise Refused(
+                f"its record ends with ask {self._last}, and it has answered ask {answered}: "
+                "an older copy was put back; restore the newer one or start a new run"
+            )
 
     def reply(self, number: int, step: str, body: bytes) -> bytes | None:
         """The reply to an ask that was answered before, or None."""

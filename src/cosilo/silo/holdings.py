@@ -12,7 +12,7 @@ from cosilo.data.columns import kinds, notes
 from cosilo.data.instances import Instances, as_instances, describe_form, fingerprint, form, is_bytes, take
 from cosilo.data.labels import class_names, in_order, in_type_of
 from cosilo.data.pool_labels import as_pool_labels
-from cosilo.errors import ConfigError, DataError, LearnerError
+from cosilo.errors import ConfigError, DataError, LearnerError, Refused
 from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Codes, Learner
 from cosilo.learners.description import describe
@@ -150,18 +150,18 @@ class Holdings(Participant, ABC):
         pool = self.need_pool()
         if label.ndim == 2:
             if label.shape != (len(index), len(self.task)) or not (label >= 0).all():
-                raise DataError(
+                raise Refused(
                     f"{self._where}: got soft targets of shape {label.shape}; wants one for each of "
                     f"{len(index)} instances and {len(self.task)} classes, none below 0"
                 )
             return Lessons(take(pool, index), label, weight, index)
         good = index.ndim == 1 and index.shape == label.shape
         if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
-            raise DataError(f"{self._where}: got pseudo-labels for instances that its pool does not have")
+            raise Refused(f"{self._where}: got pseudo-labels for instances that its pool does not have")
         if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
-            raise DataError(f"{self._where}: got pseudo-labels outside its task")
+            raise Refused(f"{self._where}: got pseudo-labels outside its task")
         if len(np.unique(index.astype(np.int64) * len(self.task) + label)) < len(index):
-            raise DataError(f"{self._where}: got a pseudo-label twice; wants each instance once for a class")
+            raise Refused(f"{self._where}: got a pseudo-label twice; wants each instance once for a class")
         return Lessons(take(pool, index), label.astype(np.int64), weight, index)
 
     def remember_lessons(self, lessons: Lessons) -> None:

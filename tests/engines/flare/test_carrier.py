@@ -6,7 +6,7 @@ import pytest
 
 from cosilo.engines.flare import carrier as flare
 from cosilo.engines.flare.carrier import FlareCarrier
-from cosilo.protocol.carrier import Failure, FailureKind
+from cosilo.protocol.carrier import Ask, Failure, FailureKind
 
 
 class Site:
@@ -29,13 +29,18 @@ class Site:
     wait = answer
 
 
+def asks(number):
+    """The asks of a step: each silo is sent its own name."""
+    return lambda name: Ask(number, "label", name.encode())
+
+
 @pytest.fixture
 def ask(monkeypatch):
     """One ask to silos; what came back, by name."""
     monkeypatch.setattr(flare, "LOST_AFTER", 1.0)
 
     def call(timeout=None, **sites):
-        answers = FlareCarrier(sites).call(3, "label", list(sites), str.encode, timeout)
+        answers = FlareCarrier(sites).call(list(sites), asks(3), timeout)
         return {answer.silo: answer.content for answer in answers}
 
     return call
@@ -58,7 +63,7 @@ def test_a_silo_that_is_gone_is_lost_and_is_not_asked_again(monkeypatch):
     gone = Site(ConnectionError("no path to the site"))
     carrier = FlareCarrier({"one": gone, "two": Site({"reply": b"a", "seconds": 0.5})})
     for number in (1, 2):
-        answers = {a.silo: a.content for a in carrier.call(number, "label", ["one", "two"], str.encode, None)}
+        answers = {a.silo: a.content for a in carrier.call(["one", "two"], asks(number), None)}
         text = "silo 'one': not connected; rejoins when it reconnects"
         assert answers == {"one": Failure(FailureKind.LOST, text), "two": b"a"}
         assert {call["number"] for call in gone.calls} == {1}
@@ -66,7 +71,7 @@ def test_a_silo_that_is_gone_is_lost_and_is_not_asked_again(monkeypatch):
 
 def test_a_silo_that_was_not_there_when_the_job_began_is_lost(ask):
     carrier = FlareCarrier({"one": Site({"reply": b"a", "seconds": 0.5})})
-    found = {a.silo: a.content for a in carrier.call(1, "hello", ["one", "two"], str.encode, None)}
+    found = {a.silo: a.content for a in carrier.call(["one", "two"], asks(1), None)}
     assert found["one"] == b"a"
     assert found["two"].kind == "lost"
 
@@ -140,14 +145,14 @@ def test_a_run_that_is_held_asks_nobody():
 
     one = Site({"reply": b"a", "seconds": 0.5})
     with pytest.raises(Held):
-        list(FlareCarrier({"one": one}, hold).call(1, "hello", ["one"], str.encode, None))
+        list(FlareCarrier({"one": one}, hold).call(["one"], asks(1), None))
     assert one.calls == []
 
 
 def test_a_closed_carrier_calls_nobody_any_more():
     one = Site({"busy": True})
     carrier = FlareCarrier({"one": one})
-    answers = carrier.call(1, "hello", ["one"], str.encode, None)
+    answers = carrier.call(["one"], asks(1), None)
     carrier.close()
     assert next(answers).content.kind == "lost"
     assert one.calls == []

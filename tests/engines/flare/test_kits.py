@@ -8,7 +8,8 @@ import pytest
 from cosilo.errors import ConfigError
 
 pytest.importorskip("nvflare")
-from cosilo.engines.flare.kits import CLASSES, check_matches_kit, provision
+from cosilo.engines.flare.admission import make_all
+from cosilo.engines.flare.kits import CLASSES
 from cosilo.engines.flare.party_files import as_federation
 from cosilo.engines.flare.processes import kits_in, server_kit, site_name
 from cosilo.engines.flare.session import admin_kit
@@ -22,7 +23,7 @@ def federation(**values):
 
 @pytest.fixture(scope="module")
 def kits(tmp_path_factory):
-    return provision(federation(), tmp_path_factory.mktemp("federation") / "kits")
+    return make_all(federation(), tmp_path_factory.mktemp("federation") / "kits")
 
 
 def test_every_party_has_a_kit_with_a_key_that_only_its_owner_can_read(kits):
@@ -31,7 +32,17 @@ def test_every_party_has_a_kit_with_a_key_that_only_its_owner_can_read(kits):
         keys = list(kit.rglob("*.key"))
         assert len(keys) == 1
         assert stat.S_IMODE(keys[0].stat().st_mode) == 0o600
-    assert not list(kits["north"].parent.rglob("*rootCA.key"))  # nobody can make more certificates later
+        assert not [path for path in kit.rglob("*") if path.stat().st_mode & 0o077 and path.suffix == ".key"]
+    (authority,) = kits["north"].parent.rglob("rootCA.key")  # the coordinator can admit more later
+    assert authority.parent == kits["server"].parent / "authority"
+    assert stat.S_IMODE(authority.stat().st_mode) == 0o600
+
+
+def test_a_kit_has_nothing_in_it_that_could_be_started_past_cosilo(kits):
+    out = kits["north"].parent
+    files = [path for path in out.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".json", ".default", ".crt", ".key", ".pem"}
+    assert not [path for path in files if path.stat().st_mode & 0o111]
 
 
 def test_kits_are_found_by_their_folder(kits):
@@ -60,34 +71,11 @@ def test_a_kit_allows_a_job_of_cosilo_and_nothing_else(kits, name):
     assert {right for rights in roles.values() for right in rights.values()} == {"none"}
 
 
-def test_kits_are_not_written_over(kits):
-    with pytest.raises(ConfigError, match="kits: is not empty; choose another folder"):
-        provision(federation(), kits["north"].parent)
-
-
-def test_a_federation_fits_its_kits(kits):
-    check_matches_kit(federation(), kits["server"])
-    check_matches_kit(federation(members=["north"], seed=3), kits["server"])  # some of them, another run
-
-
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ({"members": ["north", "south2"]}, "members: 'south2' has no kit (did you mean 'south_2'?)"),
-        ({"name": "other"}, "name: got other; the kits are made for trial"),
-        ({"coordinator": {"port": 9}}, "coordinator: got 127.0.0.1:9; the kits are made for 127.0.0.1:8002"),
-    ],
-)
-def test_another_federation_does_not(kits, values, problem):
-    with pytest.raises(ConfigError) as error:
-        check_matches_kit(federation(**values), kits["server"])
-    assert str(error.value) == f"{problem}; fix that, or make new kits for everybody with cosilo provision"
-
-
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
         ({"members": ["Server"]}, "members.0: got 'Server'; wants another name; a part of the coordinator"),
+        ({"members": ["authority"]}, "members.0: got 'authority'; wants another name; a part of the coordin"),
         ({"members": ["a.b"]}, "members.0: got 'a.b'; wants at most 64 letters a to z, digits, '_' and '-'"),
         ({"members": ["a", "A"]}, "members: a, A; wants each name once"),
         ({"members": []}, "members: "),
@@ -113,4 +101,4 @@ def test_a_mistake_in_the_coordinators_file_is_one_line(values, problem):
 @pytest.mark.parametrize("host", ["localhost", "10.0.0.1", "coordinator.example.org"])
 def test_the_longest_names_that_are_allowed_can_be_provisioned(tmp_path, host):
     settings = federation(name="n" * 40, members=["s" * 64], coordinator={"host": host})
-    assert sorted(provision(settings, tmp_path / "kits")) == ["admin", "server", "s" * 64]
+    assert sorted(make_all(settings, tmp_path / "kits")) == ["admin", "server", "s" * 64]

@@ -11,7 +11,7 @@ import pytest
 from cosilo.errors import ConfigError
 
 pytest.importorskip("nvflare")
-from cosilo.engines.flare.kits import provision
+from cosilo.engines.flare.admission import make_all
 from cosilo.engines.flare.party_files import as_federation
 from cosilo.engines.flare.reach import address, check_can_listen, connection_problem, is_open
 
@@ -28,7 +28,7 @@ def federations(tmp_path_factory):
     values = {"name": "trial", "members": ["north"], "method": {"use": "fedavg"}}
     settings = as_federation({**values, "coordinator": {"port": free_port()}}, "federation")
     folder = tmp_path_factory.mktemp("federations")
-    return [provision(settings, folder / name) for name in ("ours", "theirs")]
+    return [make_all(settings, folder / name) for name in ("ours", "theirs")]
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def test_where_a_coordinator_can_listen(federations):
 def test_a_coordinator_listens_at_an_address_of_its_machine_only(tmp_path):
     values = {"name": "trial", "members": ["north"], "method": {"use": "fedavg"}}
     settings = as_federation({**values, "coordinator": {"host": "192.0.2.77"}}, "federation")
-    kits = provision(settings, tmp_path / "kits")
+    kits = make_all(settings, tmp_path / "kits")
     with pytest.raises(ConfigError) as error:
         check_can_listen(kits["server"])
     assert "cannot listen at 192.0.2.77:8002 (Cannot assign requested address)" in str(error.value)

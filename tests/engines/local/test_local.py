@@ -18,7 +18,7 @@ from cosilo.engines.local.in_process import InProcess
 from cosilo.engines.local.workers import Workers
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
-from cosilo.protocol.carrier import Failure
+from cosilo.protocol.carrier import Ask, Failure
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import encode
 
@@ -196,7 +196,7 @@ def test_a_carrier_alone_gives_one_answer_for_each_silo(tmp_path, silos, make):
     carrier.open(Probe(do="nothing"), 0, tmp_path)
     try:
         body = encode({"big": np.zeros(4)})
-        answers = list(carrier.call(1, "act", ["tree", "nearest"], lambda _: body, None))
+        answers = list(carrier.call(["tree", "nearest"], lambda _: Ask(1, "act", body), None))
     finally:
         carrier.close()
     assert sorted(answer.silo for answer in answers) == ["nearest", "tree"]

@@ -25,7 +25,7 @@ from cosilo.config.settings import MethodSettings
 pytest.importorskip("nvflare")
 pytest.importorskip("torch")
 
-from cosilo.engines.flare import kits, processes, runs, session
+from cosilo.engines.flare import admission, kits, processes, runs, session
 from cosilo.engines.flare.party_files import FederationSettings, as_federation, read_silo
 
 NAMES = ("tree", "svm", "net")
@@ -182,7 +182,7 @@ def deployment(data: Path) -> Iterator[Deployment]:
     values = {"name": "digits", "members": list(NAMES), "method": {"use": "fedavg"}}
     settings = as_federation({**values, "coordinator": {"port": find_free_port()}}, "federation")
     one = Deployment(folder, settings)
-    one.kits = kits.provision(settings, folder / "kits")
+    one.kits = admission.make_all(settings, folder / "kits")
     one.write_cofed()
     one.pool = read_silo(one.file("tree")).pool_fingerprint
     shutil.copy(Path(__file__).with_name("tricks.py"), folder)

@@ -12,7 +12,7 @@ from cosilo.cli.main import main
 
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import processes
-from cosilo.engines.flare.kits import provision
+from cosilo.engines.flare.admission import make_all
 from cosilo.engines.flare.reach import address
 from cosilo.engines.flare.session import session
 
@@ -20,7 +20,7 @@ from cosilo.engines.flare.session import session
 @pytest.fixture
 def foreign(deployment, tmp_path):
     """Kits of another federation with the same names and the same address."""
-    return provision(deployment.settings, tmp_path / "foreign")
+    return make_all(deployment.settings, tmp_path / "foreign")
 
 
 def hung_up_on(kit, certificate):

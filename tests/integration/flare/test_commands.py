@@ -75,6 +75,19 @@ class Running:
         return self.process.wait(30)
 
 
+def let_in(cosilo, folder, name):
+    """What both sides type until a silo has its kit, kits/NAME here."""
+    if not (folder / "kits").exists():
+        assert cosilo("provision", "federation.toml")[0] == 0
+    for command in (
+        ("request", f"{name}.toml", "--kit", f"kits/{name}"),
+        ("admit", "federation.toml", f"{name}.request", "--yes"),
+        ("receive", f"{name}.admission", "--kit", f"kits/{name}", "--yes"),
+    ):
+        code, _, err = cosilo(*command)
+        assert (code, err) == (0, ""), command
+
+
 def test_the_files_of_all_parties_can_be_checked(folder, federation, cosilo):
     code, out, err = cosilo("check", "tree.toml")
     assert (code, err) == (0, "")
@@ -98,9 +111,8 @@ def test_the_files_of_all_parties_can_be_checked(folder, federation, cosilo):
 
 
 def test_mistakes_are_one_line_each(folder, federation, cosilo):
-    code, out, err = cosilo("provision", "federation.toml")
-    assert code == 0
-    assert "hand each to its silo only" in out
+    for name in ("tree", "svm"):
+        let_in(cosilo, folder, name)
     port = re.search(r"port = (\d+)", federation)[1]
     (folder / "typo.toml").write_text(federation.replace('"svm"', '"swm"'))
     (folder / "mended.toml").write_text((folder / "tree.toml").read_text().replace("label =", "lable ="))
@@ -111,6 +123,13 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
             "provision",
             "federation.toml",
         ): "kits: is not empty; choose another folder",
+        ("request", "mended.toml"): "mended.toml: lable: there is no such key",
+        ("admit", "federation.toml", "nowhere"): "nowhere: no such file; wants a request that cosilo req",
+        ("admit", "typo.toml", "svm.request"): "svm.request: is from 'svm' (did you mean 'swm'?), which",
+        ("admit", "federation.toml", "svm.toml"): "svm.toml: is not a request; wants a file that",
+        ("receive", "svm.request", "--kit", "kits/svm"): "svm.request: is not an admission; wants the file",
+        ("receive", "svm.admission", "--yes", "--kit", "kits/svm"): "kits/svm: waits for no answer; ask fir",
+        ("remove", "federation.toml", "swm"): "silo 'swm' is not admitted (did you mean 'svm'?); admitted",
         (
             "join",
             "kits/svm",
@@ -140,7 +159,7 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
         (
             "submit",
             "typo.toml",
-        ): "members: 'swm' has no kit (did you mean 'svm'?)",
+        ): "members: 'swm' is not admitted (did you mean 'svm'?)",
         ("submit", "federation.toml", "--kit", "kits/tree"): "kits/tree: is not a coordinator's kit",
         (
             "status",
@@ -150,7 +169,7 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
         ("up", "typo.toml"): "swm.toml: no such file",
     }
     for command, problem in mistakes.items():
-        code, out, err = cosilo(*command)
+        code, _, err = cosilo(*command)
         assert code == 2, command
         assert err.startswith(f"error: {problem}"), (command, err)
         assert len(err.splitlines()) == 1, (command, err)
@@ -162,7 +181,8 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
 def test_from_provisioning_to_a_report(folder, federation, cosilo, until):
     port = int(re.search(r"port = (\d+)", federation)[1])
     here = f"127.0.0.1:{port}"
-    assert cosilo("provision", "federation.toml")[0] == 0
+    for name in ("tree", "svm"):
+        let_in(cosilo, folder, name)
     hold = folder / "hold-tree-4"
     hold.touch()
     tree = Running("join", "kits/tree", "tree.toml", "--runs", "records", log=folder / "tree.log")
@@ -251,3 +271,89 @@ def test_up_tries_a_federation_out_and_leaves_nothing_running(folder, federation
     time.sleep(1)
     left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     assert str(folder) not in left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
+def test_up_that_is_killed_leaves_no_process(folder, federation, until, how):
+    def left():
+        return str(folder) in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+
+    up = Running("up", "federation.toml", log=folder / "up.log")
+    until(lambda: "label: asked" in up.said)  # a run is under way, in jobs of all three
+    assert left()
+    up.end(how)
+    until(lambda: not left())
+
+
+@pytest.mark.slow
+def test_a_silo_is_added_to_a_running_federation_and_another_one_removed(
+    deployment, folder, federation, cosilo, until
+):
+    shutil.copy(deployment.folder / "net.csv", folder)
+    shutil.copy(deployment.file("net"), folder)
+    running = {}
+
+    def join(name):
+        running[name] = Running("join", f"kits/{name}", f"{name}.toml", log=folder / f"{name}.log")
+
+    def write(*members):
+        text = federation.replace('["tree", "svm"]', json.dumps(members)).replace("rounds = 3", "rounds = 1")
+        (folder / "federation.toml").write_text(text)
+
+    def there():
+        return re.search("silos that are there: (.*)", cosilo("status", "kits/coordinator")[1])[1]
+
+    try:
+        write("tree", "svm")
+        for name in ("tree", "svm"):
+            let_in(cosilo, folder, name)
+        coordinator = Running("coordinator", "start", "kits/coordinator", log=folder / "coordinator.log")
+        running["coordinator"] = coordinator
+        until(lambda: "listens at" in coordinator.said)
+        join("tree")
+        join("svm")
+        until(lambda: there() == "svm, tree")
+        ours = [path for name in ("tree", "svm") for path in (folder / "kits" / name / "startup").iterdir()]
+        before = {path: path.read_bytes() for path in ours}
+
+        # While the others stay connected: a third one.
+        write("tree", "svm", "net")
+        began = time.monotonic()
+        let_in(cosilo, folder, "net")
+        join("net")
+        until(lambda: there() == "net, svm, tree")
+        print(f"added in {time.monotonic() - began:.1f} s")
+        assert {path: path.read_bytes() for path in ours} == before
+        code, out, err = cosilo("submit", "federation.toml")
+        assert code == 0, err
+        assert re.search(r"net +│", out)
+
+        # A silo that is removed is gone at once, and its certificate does not bring it back.
+        assert cosilo("remove", "federation.toml", "svm")[0] == 0
+        assert "members: 'svm' is not admitted" in cosilo("submit", "federation.toml")[2]
+        until(lambda: there() == "net, tree")
+        until(lambda: "the coordinator does not admit this silo" in running["svm"].said)
+        running["svm"].end(signal.SIGTERM)
+        join("svm")
+        assert running["svm"].process.wait(60) == 2
+        last = running["svm"].said.splitlines()[-1]
+        assert last.startswith("error: kits/svm: the coordinator does not admit this silo, or not with this")
+        write("tree", "net")
+        code, out, err = cosilo("submit", "federation.toml")
+        assert code == 0, err
+
+        # It asks again and is in again; its old certificate is not.
+        write("tree", "net", "svm")
+        shutil.copytree(folder / "kits" / "svm", folder / "stolen")
+        let_in(cosilo, folder, "svm")
+        thief = Running("join", "stolen", "svm.toml", log=folder / "thief.log")
+        running["thief"] = thief
+        assert thief.process.wait(60) == 2
+        assert "the coordinator does not admit this silo" in thief.said
+        join("svm")
+        until(lambda: there() == "net, svm, tree")
+    finally:
+        for one in running.values():
+            if one.process.poll() is None:
+                one.end(signal.SIGTERM)

@@ -1,9 +1,10 @@
 """Between organisations: a coordinator and silos in processes of their own, on NVIDIA FLARE.
 
-FLARE brings certificates, connections and processes; what travels are cosilo's messages. `kits` makes the
-start-up kits, `processes` starts what is in them (`coordinator_process`, `silo_process`), `reach` says who
-can be reached, `job` is what a run looks like to FLARE, `site` is the silo's end of it, `server` the
-coordinator's, `session` and `runs` are who asks for a run and follows it.
+FLARE brings connections and processes; what travels are cosilo's messages. `certificates` has keys and who
+signs them, `admission` is how a silo gets in and out, `kits` makes what is started, `processes` starts it
+(`coordinator_process`, `silo_process`), `reach` says who can be reached, `job` is what a run looks like to
+FLARE, `site` is the silo's end of it, `server` the coordinator's, `session` and `runs` are who asks for a run
+and follows it.
 """
 
 import importlib.util

@@ -3,8 +3,10 @@
 They are made for nvflare 2.9; a test fails where a version no longer has what is altered here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from cosilo.engines.flare.certificates import digest
 
 #: What FLARE asks of a client from the beginning of a job to its end.
 ORDERS = {
@@ -45,6 +47,50 @@ def listen_only_at(host: str) -> None:
         listen(driver, connector)
 
     AioHttpDriver.listen = at_host
+
+
+def let_in_only(admitted: Callable[[], Mapping[str, str]]) -> None:
+    """At the coordinator: let silos in by a list of certificates, which may change at any time.
+
+    FLARE lets everybody in whose certificate is signed, for as long as the certificate holds. `admitted` has
+    the digest of the one certificate that each silo may come with. Silos are held against it when they
+    register, and at every sign of life, by name and by what they registered with.
+    """
+    from nvflare.apis.fl_constant import FLContextKey
+    from nvflare.fuel.f3.cellnet.defs import IdentityChallengeKey
+    from nvflare.private.defs import CellMessageHeaderKeys
+    from nvflare.private.fed.server.client_manager import ClientManager
+
+    authenticated, heartbeat = ClientManager.authenticated_client, ClientManager.heartbeat
+    came_with: dict[str, str] = {}
+
+    def refuse(context: Any, name: str) -> None:
+        text = f"silo {name!r} is not admitted, or not with this certificate"
+        context.set_prop(FLContextKey.UNAUTHENTICATED, text, sticky=False)
+
+    def come_in(manager: Any, request: Any, context: Any, kind: Any) -> Any:
+        name = request.get_header(CellMessageHeaderKeys.CLIENT_NAME)
+        try:
+            shown = digest(request.payload.get(IdentityChallengeKey.CERT))
+        except Exception:  # whatever somebody sends where a certificate is expected
+            shown = ""
+        if not shown or admitted().get(name) != shown:
+            return refuse(context, name)
+        client = authenticated(manager, request, context, kind)
+        if client is not None:
+            came_with[client.token] = shown
+        return client
+
+    def still_there(manager: Any, token: str, name: str, place: str, context: Any) -> bool:
+        wanted = admitted().get(name)
+        if wanted is None or came_with.get(token, wanted) != wanted:  # unknown: from before a restart
+            if token in manager.clients:
+                manager.remove_client(token)
+            refuse(context, name)
+            return False
+        return bool(heartbeat(manager, token, name, place, context))
+
+    ClientManager.authenticated_client, ClientManager.heartbeat = come_in, still_there
 
 
 def send_bytes_only() -> None:

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Any
 
 from cosilo.engines.local.in_process import too_late
-from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Ask, Asks, Failure, FailureKind
 from cosilo.protocol.participant import Procedure
 
 #: Seconds without contact after which a silo counts as lost.
@@ -29,12 +29,18 @@ class FlareCarrier:
 
     No call takes long: a silo that is busy says so, and is called again. So it is soon noticed when a silo is
     gone, and a connection that breaks for some seconds costs nothing. `hold` is called before every step and
-    may end the run's job here, between two steps.
+    may end the run's job here, between two steps. `admitted` says whether a silo is still of the federation.
     """
 
-    def __init__(self, sites: Mapping[str, Any], hold: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        sites: Mapping[str, Any],
+        hold: Callable[[], None] = lambda: None,
+        admitted: Callable[[str], bool] = lambda name: True,
+    ) -> None:
         self._sites = sites
         self._hold = hold
+        self._admitted = admitted
         #: Silos that were lost; FLARE brings a site back with the next job only.
         self._lost: set[str] = set()
         self._closed = Event()
@@ -46,17 +52,18 @@ class FlareCarrier:
         """Stop calling silos."""
         self._closed.set()
 
-    def call(
-        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
-    ) -> Iterator[Answer]:
+    def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:
         """Ask all silos at once."""
         self._hold()
         answers: Queue[Answer] = Queue()
         for name in silos:
+            if not self._admitted(name):
+                answers.put(Answer(name, Failure(FailureKind.ERROR, f"silo {name!r}: was removed")))
+                continue
             if name in self._lost or name not in self._sites:
                 answers.put(Answer(name, _lost(name)))
                 continue
-            arguments = (answers, name, number, step, body(name), timeout)
+            arguments = (answers, name, asks(name), timeout)
             Thread(target=self._ask, args=arguments, daemon=True).start()
         for _ in silos:
             answer = answers.get()
@@ -64,12 +71,12 @@ class FlareCarrier:
                 self._lost.add(answer.silo)
             yield answer
 
-    def _ask(
-        self, answers: Queue[Answer], name: str, number: int, step: str, body: bytes, timeout: float | None
-    ) -> None:
+    def _ask(self, answers: Queue[Answer], name: str, ask: Ask, timeout: float | None) -> None:
         """Call until there is an answer, the silo is lost or its time is up."""
         asked = started = last_seen = time.monotonic()
-        message = {"number": number, "step": step, "body": body}
+        message: dict[str, Any] = {"number": ask.number, "step": ask.step, "body": ask.body}
+        if ask.after:
+            message["after"] = ask.after
         answer: Answer | None = None
         while answer is None and not self._closed.is_set():
             reply = self._called(name, message)
@@ -78,7 +85,7 @@ class FlareCarrier:
                 time.sleep(0.5)
             else:
                 last_seen, answer = now, _answer(name, reply)
-                message = {"number": number}
+                message = {"number": ask.number}
                 if reply == OPENING and now - asked < READY_WITHIN:
                     started = now
             if answer is None and timeout is not None and now - started > timeout:

@@ -1,7 +1,7 @@
-"""Start-up kits: certificates and settings for the coordinator and each silo, made by FLARE's provisioning.
+"""Start-up kits: what the coordinator's processes and a silo's are started from.
 
-What FLARE makes is kept; beside it lies in every kit what it may do here: only the classes of a cosilo job,
-no code that comes with a job, no shell commands from outside.
+FLARE writes its own settings; beside them lies in every kit what it may do here: only the classes of a cosilo
+job, no code that comes with a job, no shell commands from outside.
 """
 
 import json
@@ -10,12 +10,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from cosilo.engines.flare.names import ADMIN, COORDINATOR, SERVER
+from cosilo.engines.flare.certificates import ORG, Authority, new_key, write_secret
+from cosilo.engines.flare.names import ADMIN, AUTHORITY, SERVER
 from cosilo.engines.flare.party_files import FederationSettings
 from cosilo.errors import ConfigError, RunError
-from cosilo.text import guess
 
-_ORG = "cosilo"
 #: Seconds without contact after which FLARE takes a silo off its list.
 _GONE_AFTER = 30
 _CONTROLLER = "nvflare.collab.runtime.controller.CollabController"
@@ -35,30 +34,70 @@ _BUILDERS = [
         "args": {"template_file": ["master_template.yml"]},
     },
     {"path": "nvflare.lighter.impl.static_file.StaticFileBuilder", "args": {"config_folder": "config"}},
-    {"path": "nvflare.lighter.impl.cert.CertBuilder"},
-    {"path": "nvflare.lighter.impl.signature.SignatureBuilder"},
 ]
+#: What is taken of all that FLARE writes into a kit.
+_TAKEN = ("startup/fed_*.json", "local/resources.json.default", "local/log_config.json.default")
 
 
 def user_of(federation: str) -> str:
     """FLARE's name for the user who asks for runs."""
-    return f"coordinator@{federation.lower()}.{_ORG}"
+    return f"coordinator@{federation.lower()}.{ORG}"
 
 
-def provision(settings: FederationSettings, out: Path) -> dict[str, Path]:
-    """Make the kits in a new folder; returns where each one is, by name."""
+def make_coordinator_kit(settings: FederationSettings, kit: Path) -> None:
+    """The coordinator's kit: its authority, its server, and who asks for runs."""
+    where, user = settings.coordinator, user_of(settings.name)
+    admin = {"name": user, "type": "admin", "org": ORG, "role": "lead"}
+    authority = Authority.make(kit / AUTHORITY, settings.name)
+    _take(settings.name, where.host, where.port, admin, {where.host: kit / SERVER, user: kit / ADMIN})
+    for part, name in ((SERVER, "server"), (ADMIN, "client")):
+        startup, key = kit / part / "startup", new_key()
+        made = authority.for_server(where.host, key) if part == SERVER else authority.for_admin(user, key)
+        write_secret(startup / f"{name}.key", key)
+        (startup / f"{name}.crt").write_bytes(made)
+        (startup / "rootCA.pem").write_bytes(authority.certificate)
+    confine_server(kit / SERVER)
+    _write(kit / SERVER, _MADE_FOR, _made_for(settings))
+
+
+def make_silo_kit(kit: Path, federation: str, silo: str, host: str, port: int) -> None:
+    """A silo's kit, without its key and certificates."""
+    _take(federation, host, port, {"name": silo, "type": "client", "org": ORG}, {silo: kit})
+    confine_site(kit)
+
+
+def _made_for(settings: FederationSettings) -> dict[str, Any]:
+    where = settings.coordinator
+    return {"name": settings.name, "coordinator": f"{where.host}:{where.port}"}
+
+
+def check_made_for(settings: FederationSettings, kit: Path) -> None:
+    """Raise if a federation is not the one that the coordinator's kit was made for."""
+    made, wanted = _read(kit, _MADE_FOR), _made_for(settings)
+    for key, value in wanted.items():
+        if made[key] != value:
+            raise ConfigError(
+                f"{key}: got {value}; the kit is made for {made[key]}; "
+                "fix that, or make a new one with cosilo provision, which every silo has to ask again"
+            )
+
+
+def _take(federation: str, host: str, port: int, party: dict[str, Any], kits: dict[str, Path]) -> None:
+    """Let FLARE write its settings for some parties of a federation, and take those that are needed.
+
+    The scripts that it writes stay behind: they would start FLARE without what is altered here.
+    """
     from nvflare.lighter.constants import CtxKey
     from nvflare.lighter.prov_utils import prepare_builders
     from nvflare.lighter.provision import prepare_project
     from nvflare.lighter.provisioner import Provisioner
 
-    if out.exists() and any(out.iterdir()):
-        raise ConfigError(f"{out}: is not empty; choose another folder, or use the kits in it")
+    server = {"name": host, "type": "server", "org": ORG, "fed_learn_port": port, "admin_port": port}
     project: dict[str, Any] = {
         "api_version": 3,
-        "name": settings.name,
-        "description": f"cosilo federation {settings.name}",
-        "participants": _participants(settings),
+        "name": federation,
+        "description": f"cosilo federation {federation}",
+        "participants": [server, party],
         "builders": _BUILDERS,
     }
     told = _Told()
@@ -68,50 +107,11 @@ def provision(settings: FederationSettings, out: Path) -> dict[str, Path]:
         if context.get(CtxKey.BUILD_ERROR):
             raise RunError(f"provisioning failed: {'; '.join(told.errors)}")
         made = Path(context[CtxKey.CURRENT_PROD_DIR])
-        kits = {name: out / name for name in settings.members}
-        kits |= {SERVER: out / COORDINATOR / SERVER, ADMIN: out / COORDINATOR / ADMIN}
-        given = {SERVER: settings.coordinator.host, ADMIN: user_of(settings.name)}
-        for name, path in kits.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(made / given.get(name, name), path)
-    for name in settings.members:
-        confine_site(kits[name])
-    confine_server(kits[SERVER])
-    _write(kits[SERVER], _MADE_FOR, _parties(settings))
-    for path in out.rglob("*.key"):
-        path.chmod(0o600)
-    return kits
-
-
-def _parties(settings: FederationSettings) -> dict[str, Any]:
-    """What certificates are made for."""
-    where = settings.coordinator
-    return {"name": settings.name, "members": settings.members, "coordinator": f"{where.host}:{where.port}"}
-
-
-def check_matches_kit(settings: FederationSettings, kit: Path) -> None:
-    """Raise if a federation is not the one that the coordinator's kit was made for."""
-    made, wanted = _read(kit, _MADE_FOR), _parties(settings)
-    new = [name for name in wanted["members"] if name not in made["members"]]
-    if new:
-        problem = f"members: {new[0]!r} has no kit{guess(new[0], made['members'])}"
-    elif found := [key for key in ("name", "coordinator") if made[key] != wanted[key]]:
-        problem = f"{found[0]}: got {wanted[found[0]]}; the kits are made for {made[found[0]]}"
-    else:
-        return
-    raise ConfigError(f"{problem}; fix that, or make new kits for everybody with cosilo provision")
-
-
-def _participants(settings: FederationSettings) -> list[dict[str, Any]]:
-    server = {
-        "name": settings.coordinator.host,
-        "type": "server",
-        "org": _ORG,
-        "fed_learn_port": settings.coordinator.port,
-        "admin_port": settings.coordinator.port,
-    }
-    admin = {"name": user_of(settings.name), "type": "admin", "org": _ORG, "role": "lead"}
-    return [server, *({"name": name, "type": "client", "org": _ORG} for name in settings.members), admin]
+        for name, kit in kits.items():
+            for path in (path for part in _TAKEN for path in (made / name).glob(part)):
+                goal = kit / path.relative_to(made / name)
+                goal.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                shutil.copyfile(path, goal)
 
 
 class _Told:

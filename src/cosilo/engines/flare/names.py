@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-#: The coordinator's kit and its two parts: the server, and who asks it for runs.
-COORDINATOR, SERVER, ADMIN = "coordinator", "server", "admin"
+#: The coordinator's kit and its parts: the server, who asks it for runs, and what signs certificates.
+COORDINATOR, SERVER, ADMIN, AUTHORITY = "coordinator", "server", "admin", "authority"
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 
@@ -21,7 +21,7 @@ def _like(pattern: str, wants: str) -> AfterValidator:
 
 
 def _free(name: str) -> str:
-    if name.lower() in (COORDINATOR, SERVER, ADMIN):
+    if name.lower() in (COORDINATOR, SERVER, ADMIN, AUTHORITY):
         raise ValueError("another name; a part of the coordinator has this one")
     return name
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings, Share, SiloSettings, Strict, explain, read
@@ -17,12 +17,14 @@ from cosilo.protocol.allow import Allow
 from cosilo.silo.silo import Silo
 from cosilo.text import listing
 
+Port = Annotated[int, Field(ge=1, le=65535)]
+
 
 class CoordinatorSettings(Strict):
     """Where silos reach the coordinator; it listens at that address only."""
 
     host: Host = "127.0.0.1"
-    port: Annotated[int, Field(ge=1, le=65535)] = 8002
+    port: Port = 8002
 
 
 class AgreedPool(Strict):
@@ -90,6 +92,14 @@ def read_settings(path: Path) -> SiloSettings:
         return SiloSettings.model_validate(read(path))
     except ValidationError as error:
         raise ConfigError(explain(error, str(path), SiloSettings)) from None
+
+
+def check_silo_name(name: str, path: Path) -> str:
+    """The name of a silo that asks for a kit; raise if no kit can have it."""
+    try:
+        return TypeAdapter(SiloName).validate_python(name)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: name: got {name!r}; wants {error.errors()[0]['ctx']['error']}") from None
 
 
 def read_silo(path: Path) -> Silo | Institution:

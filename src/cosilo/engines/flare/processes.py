@@ -9,6 +9,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from cosilo.engines.flare.admission import admitted, waits
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.engines.flare.kits import confine_server, confine_site
 from cosilo.engines.flare.names import COORDINATOR, SERVER
@@ -40,13 +41,16 @@ def site_name(kit: Path) -> str:
     """The silo that a kit is made for."""
     path = kit / "startup" / "fed_client.json"
     if not path.exists():
-        raise ConfigError(f"{kit}: is not a silo's kit (it has no startup/fed_client.json)")
+        then = "is not admitted yet; cosilo receive makes a kit of it and the coordinator's answer"
+        wrong = then if waits(kit) else "is not a silo's kit (it has no startup/fed_client.json)"
+        raise ConfigError(f"{kit}: {wrong}")
     return str(read_json(path)["client"]["fqsn"])
 
 
 def start_server(kit: Path, runs: Path, log: IO[str] | None = None) -> Process:
     """Start the coordinator; `runs` is where its run directories are."""
     kit = server_kit(kit)
+    admitted(kit)  # a kit that can let nobody in is told at once
     if not running(kit):  # a running kit has its own error below
         check_can_listen(kit)
     write_kit_settings(kit, KitSettings(runs=str(runs.resolve())))
@@ -106,6 +110,17 @@ def connected(process: Process, port: int) -> bool:
     except psutil.Error:
         return False
     return any(one.status == psutil.CONN_ESTABLISHED and one.raddr.port == port for one in found if one.raddr)
+
+
+def turned_away(kit: Path) -> bool:
+    """Whether the coordinator does not admit the silo of a kit, or no longer: FLARE's log ends with that."""
+    log = kit / "log.txt"
+    if not log.exists():
+        return False
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4000))
+        last = [line for line in file.read().decode("utf-8", "replace").splitlines() if " - " in line][-12:]
+    return any("is not admitted, or not with this" in line or "error:client_quit" in line for line in last)
 
 
 def stop(kit: Path, patience: float = 10.0) -> bool:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.engines.flare import need_flare
+from cosilo.engines.flare.admission import check_admitted
 from cosilo.engines.flare.kit_settings import HOLD, read_kit_settings
-from cosilo.engines.flare.kits import check_matches_kit
 from cosilo.engines.flare.party_files import FederationSettings, as_federation
 from cosilo.engines.flare.processes import server_kit
 from cosilo.engines.flare.session import Session, session
@@ -24,7 +24,7 @@ _MOMENT = 20.0
 def submit(settings: FederationSettings, kit: Path, tell: Tell, patience: float = 60.0) -> RunDirectory:
     """Start a new run and follow it to its end."""
     server = server_kit(kit)
-    check_matches_kit(settings, server)
+    check_admitted(settings, server)
     parent = Path(read_kit_settings(server).runs)
     parent.mkdir(parents=True, exist_ok=True)
     folder = new_folder_name(parent, settings.method.use)

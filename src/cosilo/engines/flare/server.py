@@ -8,6 +8,7 @@ from nvflare.collab import collab
 from cosilo.config.resolve import known_method
 from cosilo.coordination.run_loop import PlannedRun, coordinate_run
 from cosilo.engines.flare import alterations
+from cosilo.engines.flare.admission import admitted
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kit_settings import HOLD, read_kit_settings
 from cosilo.engines.flare.party_files import as_federation
@@ -36,14 +37,16 @@ class Coordination:
     @collab.main
     def coordinate(self) -> None:
         """Follow the method; the outcome is in the run directory."""
-        folder = Path(read_kit_settings(Path(collab.workspace.get_root_dir())).runs) / self.run
+        kit = Path(collab.workspace.get_root_dir())
+        folder = Path(read_kit_settings(kit).runs) / self.run
 
         def hold() -> None:
             if (folder / HOLD).exists():
                 (folder / HOLD).unlink()
                 raise JobHeld("a silo is back; the run continues with it in another job")
 
-        carrier = FlareCarrier({site.name: site for site in collab.clients}, hold)
+        sites = {site.name: site for site in collab.clients}
+        carrier = FlareCarrier(sites, hold, lambda name: name in admitted(kit))
         if self.late is None:
             coordinate_job(folder, self.federation, carrier)
         else:

@@ -17,7 +17,7 @@ from nvflare.collab import collab
 
 from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings
-from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.coordination.boundary import Boundary
 from cosilo.coordination.limits import in_words, kinds_sent
 from cosilo.engines.flare import alterations, approval
 from cosilo.engines.flare.carrier import BUSY, OPENING
@@ -27,7 +27,7 @@ from cosilo.engines.flare.reach import address
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
-from cosilo.protocol.carrier import Answer, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
 from cosilo.protocol.participant import NAME, Participant, Procedure
 from cosilo.runs.run import locked
 
@@ -103,7 +103,7 @@ class Site:
         return silo, method
 
     @collab.publish
-    def answer(self, number: int, step: str, body: bytes) -> dict[str, Any]:
+    def answer(self, number: int, step: str, body: bytes, after: int = 0) -> dict[str, Any]:
         """Begin a step, unless it has begun; the answer if there is one soon."""
         if not _asked_by_coordinator():
             return _REFUSED
@@ -111,7 +111,7 @@ class Site:
             if number not in self._answers:
                 for late in self._answers.values():  # the coordinator no longer waits for it
                     late.cancel()
-                self._answers = {number: self._steps.submit(self._answered, number, step, body)}
+                self._answers = {number: self._steps.submit(self._answered, number, step, body, after)}
         return self._soon(number)
 
     @collab.publish
@@ -132,15 +132,16 @@ class Site:
             return {"failure": [failure.kind.value, failure.text]}  # FLARE carries no enumerations
         return {"reply": answer.content, "seconds": answer.seconds}
 
-    def _answered(self, number: int, step: str, body: bytes) -> Answer:
+    def _answered(self, number: int, step: str, body: bytes, after: int) -> Answer:
         if self._boundary is None:
             return Answer("", self._problem or Failure(FailureKind.ERROR, "is not ready"))
         name = self._boundary.silo.name
-        if not (isinstance(number, int) and isinstance(step, str) and isinstance(body, bytes)):
+        numbers = isinstance(number, int) and isinstance(after, int)
+        if not (numbers and isinstance(step, str) and isinstance(body, bytes)):
             text = f"silo {name!r}: wants a number, a step and bytes"
             return Answer(name, Failure(FailureKind.REFUSED, text))
         try:
-            return self._boundary.answer(Ask(number, step, body))
+            return self._boundary.answer(Ask(number, step, body, after))
         except Exception as error:  # such as a full disk; FLARE would send the whole traceback
             return Answer(name, self._give_up(name, "cannot continue", error))
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.coordination.boundary import Boundary
 from cosilo.engines.local.threads import OneThread
-from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Asks, Failure, FailureKind
 from cosilo.protocol.participant import Participant, Procedure
 
 
@@ -54,13 +54,11 @@ class InProcess:
             self._threads.release()
             self._threads = None
 
-    def call(
-        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
-    ) -> Iterator[Answer]:
+    def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:
         """Ask the silos for a step."""
         for name in silos:
             started = time.monotonic()
-            answer = self._boundaries[name].answer(Ask(number, step, body(name)))
+            answer = self._boundaries[name].answer(asks(name))
             if timeout is not None and time.monotonic() - started > timeout:
                 answer = Answer(name, too_late(name, timeout))
             yield answer

@@ -11,12 +11,12 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from cosilo.coordination.boundary import Ask, Boundary
+from cosilo.coordination.boundary import Boundary
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.engines.local.memory import keep_freed_memory
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import CosiloError, RunError
-from cosilo.protocol.carrier import Answer, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
 from cosilo.protocol.participant import Participant, Procedure
 
 # Where it is safe a worker is forked: it starts in milliseconds and shares the data with this process.
@@ -47,7 +47,7 @@ class Worker:
         """Hand over an ask; a message that is the same as the last one is not sent again."""
         same = ask.body is self._last_body
         self._last_body = ask.body
-        head = {"silo": name, "number": ask.number, "step": ask.step, "same": same}
+        head = {"silo": name, "number": ask.number, "step": ask.step, "after": ask.after, "same": same}
         # A worker that died is noticed when its answer is received.
         with suppress(BrokenPipeError):
             self.connection.send_bytes(json.dumps(head).encode())
@@ -113,7 +113,7 @@ def _serve(
             try:
                 if name not in opened:
                     opened[name] = open_boundary(owned[name], procedure, seed, folder / name)
-                answer = opened[name].answer(Ask(head["number"], head["step"], body))
+                answer = opened[name].answer(Ask(head["number"], head["step"], body, head["after"]))
             except CosiloError as error:  # the silo cannot even be opened, or its disk fails
                 mine.send_bytes(json.dumps({"ok": False, "broken": str(error)}).encode())
                 continue

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from cosilo.coordination.boundary import Ask
 from cosilo.engines.local.in_process import too_late
 from cosilo.engines.local.worker import Worker
-from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Asks, Failure, FailureKind
 from cosilo.protocol.participant import Participant, Procedure
 
 
@@ -47,9 +46,7 @@ class Workers:
             worker.stop()
         self._workers = []
 
-    def call(
-        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
-    ) -> Iterator[Answer]:
+    def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:
         """Ask the silos for a step, one at a time per worker: a timeout is that of one silo."""
         waiting = {worker: deque(name for name in silos if name in worker.owns) for worker in self._workers}
         busy: dict[Worker, tuple[str, float]] = {}
@@ -58,7 +55,7 @@ class Workers:
         def occupy(worker: Worker) -> None:
             if waiting[worker]:
                 name = waiting[worker].popleft()
-                worker.send(name, Ask(number, step, body(name)))
+                worker.send(name, asks(name))
                 busy[worker] = (name, time.monotonic())
 
         for worker in self._workers:
@@ -71,7 +68,7 @@ class Workers:
                     if _died(answer) and name not in repeated:
                         # Its silo is as it was before the step: it is asked once more, in the new process.
                         repeated.add(name)
-                        worker.send(name, Ask(number, step, body(name)))
+                        worker.send(name, asks(name))
                         busy[worker] = (name, time.monotonic())
                         continue
                 elif timeout is not None and time.monotonic() - started > timeout:

@@ -43,7 +43,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
 from cosilo.aggregation.averaging import Weights, same_structure, structure
-from cosilo.coordination.coordinator import Check, Silos
+from cosilo.coordination.asking import Check
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import BadMessage, ConfigError, DataError
 from cosilo.methods.base import Method
 from cosilo.methods.dofed_spp.budget import Budget

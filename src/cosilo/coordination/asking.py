@@ -1,0 +1,162 @@
+"""Sending asks, and what becomes of the answers: checks, journal, failures, quorum."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from cosilo.errors import CosiloError, RunError
+from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
+from cosilo.protocol.events import Event, Happening, Observer
+from cosilo.protocol.forms import Expected
+from cosilo.protocol.message import Fields, Message, check, decode, describe, encode, payload
+from cosilo.protocol.step import HELLO, Step
+from cosilo.runs.durable_files import digest
+from cosilo.runs.journal import Arrival, Entry, Journal
+from cosilo.text import plain
+
+#: Raises BadMessage if a silo's reply is not what a method wants.
+Check: TypeAlias = Callable[[str, Fields], None]
+#: Characters of a silo's failure that are kept.
+_LINE = 1000
+
+
+class SilosDoNotFit(RunError):
+    """These silos and this method do not fit together; one line for each reason. Nothing was computed."""
+
+
+class TooFew(RunError):
+    """Fewer silos than the quorum answered a step."""
+
+
+class Asking:
+    """The asks of a run, one after the other; `timeout` and `quorum` are those of asks that name none."""
+
+    def __init__(
+        self,
+        steps: Mapping[str, Step],
+        carrier: Carrier,
+        journal: Journal,
+        observers: Sequence[Observer],
+        quorum: float,
+        timeout: float | None,
+    ) -> None:
+        self._steps = steps
+        self._carrier = carrier
+        self._journal = journal
+        self._observers = tuple(observers)
+        self._quorum = quorum
+        self._timeout = timeout
+        #: The number of the last ask.
+        self.number = 0
+        #: What replies are held against, by silo: known when it has introduced itself.
+        self.expected: dict[str, Expected] = {}
+        #: The failures that stopped the run, by silo.
+        self.failed: dict[str, Failure] = {}
+        #: The last ask of each silo that it has answered.
+        self._answered = dict(journal.answered)
+
+    def ask(
+        self,
+        names: list[str],
+        step: str,
+        message: Message | None,
+        each: Callable[[str], Message] | None,
+        valid: Check | None,
+        quorum: float | None,
+        timeout: float | None,
+    ) -> Entry:
+        """Ask silos for a step, unless the journal has their replies; raise if too few are left."""
+        self.number += 1
+        entry = self._journal.entry(self.number, step, names, self._steps[step].declared.timed)
+        if not entry.done:
+            size, shared = payload(message or {}), encode(message or {})
+
+            def body(name: str) -> bytes:
+                own = each(name) if each else None
+                entry.sent[name] = size if own is None else payload(own)
+                return shared if own is None else encode(own)
+
+            self._collect(entry, body, valid, timeout if timeout is not None else self._timeout)
+            self._hold_quorum(entry, self._quorum if quorum is None else quorum)
+        self._journal.close(entry)
+        return entry
+
+    def _collect(
+        self, entry: Entry, body: Callable[[str], bytes], valid: Check | None, timeout: float | None
+    ) -> None:
+        """Send the asks that have no reply yet, and keep what comes back."""
+        step = self._steps[entry.step]
+        started = time.monotonic()
+        missing = []
+        for name in entry.silos:
+            # A reply that arrived before a crash, in an ask that was not completed.
+            if entry.has(name):
+                entry.arrivals[name] = Arrival(
+                    0.0, describe(entry.read(name), step.fields), entry.digest(name)
+                )
+                entry.received[name] = entry.size(name)
+                body(name)  # for its size
+            else:
+                missing.append(name)
+        self.tell(Happening.ASK, ask=entry.number, step=entry.step, silos=missing)
+
+        def ask(name: str) -> Ask:
+            return Ask(entry.number, entry.step, body(name), self._answered.get(name, 0))
+
+        for answer in self._carrier.call(missing, ask, timeout):
+            self._receive(entry, step, answer, valid)
+        entry.seconds = time.monotonic() - started
+        self.tell(Happening.ANSWERED, ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
+
+    def _receive(self, entry: Entry, step: Step, answer: Answer, valid: Check | None) -> None:
+        failure = None
+        if isinstance(answer.content, Failure):
+            failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
+        else:
+            entry.received[answer.silo] = len(answer.content)
+            try:
+                fields = self._checked(step, answer.silo, answer.content, valid)
+            except Exception as error:  # nothing that a silo sends stops the others
+                what = (
+                    str(error) if isinstance(error, CosiloError) else f"checking it: {type(error).__name__}"
+                )
+                text = f"silo {answer.silo!r}: its reply was rejected: {what}"
+                failure = Failure(FailureKind.REJECTED, text)
+            else:
+                seconds, whole = round(answer.seconds, 6), digest(answer.content)
+                entry.keep(answer.silo, answer.content, Arrival(seconds, fields, whole))
+                self._answered[answer.silo] = entry.number
+        facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
+        if failure:
+            entry.failures[answer.silo] = failure
+            self.tell(Happening.FAILURE, **facts, kind=failure.kind, text=failure.text)
+        else:
+            self.tell(Happening.REPLY, **facts, seconds=round(answer.seconds, 3))
+
+    def _checked(
+        self, step: Step, silo: str, content: bytes, valid: Check | None
+    ) -> dict[str, dict[str, Any]]:
+        """What a reply says, field by field, if it is all that the step declares and the method wants."""
+        reply = Fields(decode(content))
+        check(reply, step.fields, self.expected.get(silo))
+        if valid:
+            valid(silo, reply)
+        return describe(reply, step.fields)
+
+    def tell(self, what: Happening, **facts: object) -> None:
+        """Tell whoever watches."""
+        for observer in self._observers:
+            observer(Event(what, facts))
+
+    def _hold_quorum(self, entry: Entry, quorum: float) -> None:
+        needed = math.ceil(quorum * len(entry.silos) - 1e-9)
+        if len(entry.arrivals) < needed:
+            reasons = "\n".join(failure.text for failure in entry.failures.values())
+            self.failed = dict(entry.failures)
+            if entry.step == HELLO:
+                raise SilosDoNotFit(reasons)
+            raise TooFew(
+                f"step {entry.step!r}: {len(entry.arrivals)} of {len(entry.silos)} silos answered, "
+                f"the quorum is {needed}:\n{reasons}"
+            )
