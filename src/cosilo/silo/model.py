@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from cosilo.data.columns import difference
 from cosilo.data.instances import Instances, as_instances, example, form, is_frame
-from cosilo.data.labels import class_names
 from cosilo.errors import DataError, LearnerError, RunError
 from cosilo.learners.base import Codes, Learner
 from cosilo.protocol.message import Fields
@@ -18,13 +17,13 @@ from cosilo.runs.durable_files import read_json
 from cosilo.runs.kept_models import check_kept, chosen, last_continued, last_state, notes_of
 from cosilo.silo import predicting
 from cosilo.silo.guard import Decision
-from cosilo.silo.labeller import label_new
+from cosilo.silo.predictor import Predictor
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Model:
+class Model(Predictor):
     """What a silo has learnt in a run, ready to use; `Run.model` opens one.
 
     Parameters
@@ -95,61 +94,6 @@ class Model:
         found: NDArray[Any] = self._labels[codes]
         return found
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The classes of new instances.
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data; a data frame may have more columns.
-
-        Returns
-        -------
-        array of shape (n,)
-            One label each, of the type that the silo's own labels have.
-        """
-        return self.as_given(predicting.predict(self, self.read(X), self.among))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """How likely each class is for new instances.
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data; a data frame may have more columns.
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-            One column for each class, in the order of `classes`. A learner without probabilities raises a
-            LearnerError.
-        """
-        return predicting.probabilities(self, self.read(X), self.among)
-
-    def score(self, X: Any, y: Any) -> float:
-        """The share of new instances that it has the right class for.
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data.
-        y : array of labels
-            Their true classes.
-
-        Returns
-        -------
-        float
-            The accuracy, between 0 and 1.
-        """
-        said = self.task.decode(predicting.predict(self, self.read(X), self.among))
-        names = class_names(y, f"silo {self.name!r}")
-        if names.shape != said.shape:
-            raise DataError(
-                f"silo {self.name!r}: {len(said)} new instances, but labels of shape {names.shape}; "
-                "wants one each"
-            )
-        return float(np.mean(said == names))
-
     def to_frame(self, X: Any) -> "pd.DataFrame":
         """What new instances are, one row each.
 
@@ -167,25 +111,6 @@ class Model:
 
         codes, probability = predicting.predict_surely(self, self.read(X), self.among)
         return pd.DataFrame({"label": self.as_given(codes), "probability": probability})
-
-    def label(self, X: Any) -> "pd.DataFrame":
-        """What new points are, by the models of other silos that labelled the silo's target (DoFed-SPP).
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data.
-
-        Returns
-        -------
-        DataFrame
-            For each of them label, confidence, and speakers: the silos whose models had a say.
-        """
-        import pandas as pd
-
-        codes, confidence, names = label_new(self, self.wanted, self.read(X))
-        labels = self.as_given(codes)
-        return pd.DataFrame({"label": labels, "confidence": confidence, "speakers": ",".join(names)})
 
     def read(self, X: Any) -> Instances:
         """New instances, checked; of a data frame the columns that were learnt from."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cosilo.aggregation.averaging import Weights
 from cosilo.data.instances import Instances, as_instances
 from cosilo.data.labels import class_names
-from cosilo.errors import DataError, LearnerError, Refused
+from cosilo.errors import LearnerError, Refused
 from cosilo.learners.base import Codes, Learner
 from cosilo.privacy.account_text import without_guarantee
 from cosilo.privacy.voter import mechanism
@@ -25,10 +25,11 @@ from cosilo.silo.data import Examples
 from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_for_a_look, fit_with_trial
 from cosilo.silo.guard import Decision, by_held_out, out_of_fold
 from cosilo.silo.holdings import Holdings
-from cosilo.silo.labeller import Labeller, label_new
+from cosilo.silo.labeller import Labeller
 from cosilo.silo.lessons import Lessons
 from cosilo.silo.metrics import UNSURE, metrics_of
 from cosilo.silo.network import NetworkView
+from cosilo.silo.predictor import Predictor
 from cosilo.silo.private_votes import PrivateVotes
 from cosilo.silo.target_labels import TargetLabels
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _ENOUGH = 20
 
 
-class Silo(Holdings):
+class Silo(Holdings, Predictor):
     """One organisation in a federation: private data, a learner, and the policy of what may leave.
 
     Parameters
@@ -339,61 +340,6 @@ class Silo(Holdings):
             return PrivateVotes(self).forecast(kinds)
         return [without_guarantee(sorted(kinds))] if kinds else []
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The classes of new instances, by the silo's model.
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data.
-
-        Returns
-        -------
-        array of shape (n,)
-            One label each, of the type that the silo's own labels have: numbers if these are numbers.
-        """
-        return self.as_given(predicting.predict(self, self._new(X), self.among))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """How likely each class is for new instances.
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data.
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-            One column for each class, in the order of `classes`. A learner without probabilities raises a
-            LearnerError.
-        """
-        return predicting.probabilities(self, self._new(X), self.among)
-
-    def score(self, X: Any, y: Any) -> float:
-        """The share of new instances that the silo's model has the right class for.
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data.
-        y : array of labels
-            Their true classes.
-
-        Returns
-        -------
-        float
-            The accuracy, between 0 and 1.
-        """
-        instances, names = self._new(X), class_names(y, self._where)
-        if names.shape != (len(instances),):
-            raise DataError(
-                f"{self._where}: {len(instances)} new instances, but labels of shape {names.shape}; "
-                "wants one each"
-            )
-        said = self.task.decode(predicting.predict(self, instances, self.among))
-        return float(np.mean(said == names))
-
     def metrics(self, X: Any, y: Any) -> dict[str, Any]:
         """All that scikit-learn says about the silo's model on new instances, for its owner.
 
@@ -411,7 +357,7 @@ class Silo(Holdings):
             row for each class, in the order of the task), and of a learner with probabilities `auc`,
             `log_loss`, `calibration` and `calibration_error`.
         """
-        instances = self._new(X)
+        instances = self.read(X)
         codes = self.task.encode(class_names(y), f"{self._where}, new instances")
         score = self._score((instances, codes), METRIC_KINDS.keys())
         return {"accuracy": score.accuracy, **score.metrics}
@@ -425,7 +371,8 @@ class Silo(Holdings):
         predicting.need_model(self)
         return self.learner.fitted()
 
-    def _new(self, X: Any) -> Instances:
+    def read(self, X: Any) -> Instances:
+        """New instances, checked."""
         return as_instances(X, f"{self._where}, new instances")
 
     def target_labels(self) -> "pd.DataFrame":
@@ -434,22 +381,3 @@ class Silo(Holdings):
         `speakers` has the silos whose models had a say, with commas between them; empty: its own model alone.
         """
         return TargetLabels(self).frame()
-
-    def label(self, X: Any) -> "pd.DataFrame":
-        """What new points are, by the models of other silos that labelled its target (DoFed-SPP).
-
-        Parameters
-        ----------
-        X : array, DataFrame or list of str
-            Instances of the same form as the silo's data.
-
-        Returns
-        -------
-        DataFrame
-            For each of them label, confidence and speakers, as `target_labels` has them.
-        """
-        import pandas as pd
-
-        codes, confidence, names = label_new(self, self.wanted, self._new(X))
-        labels = self.as_given(codes)
-        return pd.DataFrame({"label": labels, "confidence": confidence, "speakers": ",".join(names)})
