@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from cosilo import Federation, Run
@@ -169,9 +170,9 @@ def test_three_organisations_on_three_machines(machines, data, tmp_path, until):
                 assert [line[key] for key in ("ask", "step", "fields")] == [
                     same[key] for key in ("ask", "step", "fields")
                 ]
-            silo.cosilo("predict", f"{silo.name}.toml", record, "public.csv", "--out", "labels.csv")
-            found = (silo.folder / "labels.csv").read_text().split()
-            assert found == ["label", *map(str, local.silos[silo.name].predict(local.silos[silo.name].pool))]
+            silo.cosilo("predict", record, silo.name, "public.csv", "--out", "labels.csv")
+            found = pd.read_csv(silo.folder / "labels.csv")["label"].to_list()
+            assert found == list(local.silos[silo.name].predict(local.silos[silo.name].pool))
     finally:
         for party in (north, south, coordinator):
             party.leave()
