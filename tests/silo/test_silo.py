@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import Silo
-from cosilo.errors import ConfigError, DataError, LearnerError
+from cosilo.errors import ConfigError, DataError, LearnerError, Refused
 from cosilo.learners import Network, Training, zoo
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Score, Stage
 
@@ -193,7 +193,7 @@ def test_the_margin_decides_who_abstains():
 def test_the_silo_does_not_trust_the_coordinator():
     one = silo(pool=X)
     for index, label in [([20], [0]), ([-1], [0]), ([0], [2]), ([0], [-1]), ([0, 1], [0])]:
-        with pytest.raises(DataError, match="silo 'a': got pseudo-labels"):
+        with pytest.raises(Refused, match="silo 'a': got pseudo-labels"):
             one.pool_lessons(np.array(index), np.array(label))
 
 

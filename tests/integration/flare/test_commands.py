@@ -280,10 +280,10 @@ def test_up_that_is_killed_leaves_no_process(folder, federation, until, how):
         return str(folder) in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
 
     up = Running("up", "federation.toml", log=folder / "up.log")
-    until(lambda: "label: asked" in up.said)  # a run is under way, in jobs of all three
+    until(lambda: "label: asked" in up.said, patience=180)  # a run is under way, in jobs of all three
     assert left()
     up.end(how)
-    until(lambda: not left())
+    until(lambda: not left(), patience=180)
 
 
 @pytest.mark.slow

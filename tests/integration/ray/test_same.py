@@ -9,7 +9,7 @@ from typing import Any
 from cosilo import Run
 from cosilo.engines.ray.carrier import RayCarrier
 from cosilo.engines.ray.cluster import connected
-from cosilo.protocol.carrier import Answer, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
 from cosilo.protocol.message import encode
 
 TIMES = {"at", "seconds", "digest", "chain", "checksum"}
@@ -80,8 +80,8 @@ def test_a_node_that_is_killed_in_the_middle_changes_nothing(bench, add_node, tm
 
 
 def call(carrier: RayCarrier, number: int, step: str, silos: list[str], timeout: Any = None) -> list[Answer]:
-    body = encode({})
-    return list(carrier.call(number, step, silos, lambda _: body, timeout))
+    ask = Ask(number, step, encode({}))
+    return list(carrier.call(silos, lambda _: ask, timeout))
 
 
 def opened(bench: Any, folder: Any, **changes: Any) -> tuple[RayCarrier, list[str]]:

@@ -7,7 +7,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from torch import nn
 
 from cosilo import CoFED, Federation, Silo
-from cosilo.errors import DataError
+from cosilo.errors import Refused
 from cosilo.learners import Network, Training
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold
 from cosilo.protocol.stage import LOCAL
@@ -159,7 +159,7 @@ def test_the_check_of_such_a_class_leaves_out_what_the_silos_own_vote_decided():
 def test_soft_targets_of_a_wrong_shape_are_refused():
     X, y = points([0, 1], 20, 0)
     silo = Silo("a", X, y, network(), pool=X)
-    with pytest.raises(DataError, match=r"soft targets of shape \(2, 3\); wants one for each of 2 instances"):
+    with pytest.raises(Refused, match=r"soft targets of shape \(2, 3\); wants one for each of 2 instances"):
         silo.pool_lessons(np.array([0, 1]), np.zeros((2, 3)))
 
 

@@ -15,7 +15,7 @@ from cosilo.engines.local.in_process import too_late
 from cosilo.engines.ray.host import unpacked
 from cosilo.engines.ray.hosts import Hosts, RemoteHost
 from cosilo.errors import RunError
-from cosilo.protocol.carrier import Answer, Body, Failure, FailureKind
+from cosilo.protocol.carrier import Answer, Asks, Failure, FailureKind
 from cosilo.protocol.participant import Participant, Procedure
 
 #: From this many bytes on, a message is put into the object store: it then goes to each node once.
@@ -52,13 +52,12 @@ class RayCarrier:
         self._hosts.close()
         self._put = (b"", None)
 
-    def call(
-        self, number: int, step: str, silos: Sequence[str], body: Body, timeout: float | None
-    ) -> Iterator[Answer]:
+    def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:
         """Ask the silos for a step, one at a time per host: a timeout is that of one silo."""
 
         def ask(host: RemoteHost, name: str) -> Any:
-            return host.actor.answer.remote(name, number, step, self._sent(body(name)))
+            one = asks(name)
+            return host.actor.answer.remote(name, one.number, one.step, self._sent(one.body), one.after)
 
         self._hosts.grow()
         return _Asks(self._hosts, ask, timeout).answers(silos)

@@ -72,14 +72,13 @@ class Host:
             return packed({"ok": False, "broken": "\n".join(lines)})
         return packed({"ok": True})
 
-    def answer(self, name: str, number: int, step: str, body: bytes) -> bytes:
+    def answer(self, name: str, number: int, step: str, body: bytes, after: int) -> bytes:
         """Ask one of its silos for a step.
 
         A host that was lost with its node may still be there and at work: nobody else opens a silo meanwhile.
         """
-        from cosilo.coordination.boundary import Ask
         from cosilo.engines.local.in_process import open_boundary
-        from cosilo.protocol.carrier import Failure
+        from cosilo.protocol.carrier import Ask, Failure
         from cosilo.runs.run import locked
 
         folder = self._run / "silos" / name
@@ -88,7 +87,7 @@ class Host:
                 if name not in self._boundaries:
                     silo = self._silos[name]
                     self._boundaries[name] = open_boundary(silo, self._method, self._seed, folder)
-                answer = self._boundaries[name].answer(Ask(number, step, body))
+                answer = self._boundaries[name].answer(Ask(number, step, body, after))
         except CosiloError as error:  # the silo cannot even be opened, or its disk fails
             return packed({"ok": False, "broken": f"node {platform.node()}: {error}"})
         if isinstance(answer.content, Failure):
