@@ -277,10 +277,11 @@ def test_up_tries_a_federation_out_and_leaves_nothing_running(folder, federation
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
 def test_up_that_is_killed_leaves_no_process(folder, federation, until, how):
     def left():
-        return str(folder) in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+        return str(folder) in subprocess.run(["ps", "-weo", "args"], capture_output=True, text=True).stdout
 
+    (folder / "hold-tree-4").touch()  # the run stays where it is, under way in the jobs of all three
     up = Running("up", "federation.toml", log=folder / "up.log")
-    until(lambda: "label: asked" in up.said, patience=180)  # a run is under way, in jobs of all three
+    until(lambda: "label: asked" in up.said, patience=180)
     assert left()
     up.end(how)
     until(lambda: not left(), patience=180)
