@@ -37,7 +37,7 @@ from cosilo import (
 from cosilo.config import build, settings
 
 pytest.importorskip("nvflare")
-from cosilo.engines.flare import kits
+from cosilo.engines.flare import admission
 from cosilo.engines.flare.party_files import read_federation
 
 RECIPE = """
@@ -124,7 +124,7 @@ def finished(tmp_path_factory) -> Path:
     (folder / "notes" / "todo.txt").write_text("call the south")
     values = settings.read(folder / "recipe.toml")
     build.federation(values, build.Source("recipe.toml", folder)).run(folder / "done")
-    kits.provision(read_federation(folder / "federation.toml"), folder / "kits")
+    admission.make_all(read_federation(folder / "federation.toml"), folder / "kits")
     return folder
 
 
@@ -733,7 +733,7 @@ COMMANDS = [
         files={"federation.toml": FEDERATION.replace("8102", "99999")},
     ),
     Typed(
-        "provision federation.toml", ("kits: is not empty", "choose another folder, or use the kits in it")
+        "provision federation.toml", ("kits: is not empty", "choose another folder, or use the kit in it")
     ),
     Typed(
         "provision recipe.toml",
