@@ -732,9 +732,7 @@ COMMANDS = [
         ("federation.toml: coordinator.port: got 99999", "wants at most 65535"),
         files={"federation.toml": FEDERATION.replace("8102", "99999")},
     ),
-    Typed(
-        "provision federation.toml", ("kits: is not empty", "choose another folder, or use the kit in it")
-    ),
+    Typed("provision federation.toml", ("kits: is not empty", "choose another folder, or use the kit in it")),
     Typed(
         "provision recipe.toml",
         (

@@ -74,13 +74,13 @@ def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
     from cosilo.learners.encoding import with_encoder
 
     thing = import_object(settings.use, f"{where}.use")
-    _check_makes_learners(thing, f"{where}.use: {settings.use}")
-    if settings.training is not None or settings.tokens is not None or _is_module(thing):
-        return _network(thing, settings, X, where)
     if inspect.ismodule(thing):
         raise ConfigError(
             f"{where}.use: {settings.use} is a module; wants a class in it, as sklearn.svm.SVC is"
         )
+    _check_makes_learners(thing, f"{where}.use: {settings.use}")
+    if settings.training is not None or settings.tokens is not None or _is_module(thing):
+        return _network(thing, settings, X, where)
     try:
         return with_encoder(thing(**settings.arguments()), X)
     except (TypeError, ValueError) as error:

@@ -183,7 +183,7 @@ class Holdings(Participant, ABC):
         """The pool with the share of each class of the task as soft targets, where there is any."""
         wanted = len(self.need_pool()), len(self.task)
         if share.shape != wanted:
-            raise DataError(
+            raise Refused(
                 f"{self._where}: got shares of shape {share.shape}; wants one for each of {wanted[0]} pool "
                 f"instances and {wanted[1]} classes"
             )

@@ -129,7 +129,7 @@ def test_a_mistake_in_an_admission_is_one_line(coordinator, tmp_path):
     values = admit(federation(), coordinator, request, "r").model_dump()
     path = tmp_path / "a.json"
     path.write_text(json.dumps(values | {"port": 0}))
-    with pytest.raises(ConfigError, match=r"a.json: port: got 0; wants greater than or equal to 1$"):
+    with pytest.raises(ConfigError, match=r"a.json: port: got 0; wants at least 1$"):
         read_admission(path)
     path.write_text("{")
     with pytest.raises(ConfigError, match="is not an admission; wants the file that cosilo admit made"):
