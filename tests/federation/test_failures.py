@@ -41,7 +41,7 @@ def test_who_did_well_is_not_warned_of(tmp_path):
 
 
 def test_a_command_ends_with_it(tmp_path, cosilo):
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "shy_learner.py").write_text(
         "from sklearn.naive_bayes import GaussianNB\n"
         "class Shy(GaussianNB):\n"
         "    def fit(self, X, y):\n"
@@ -49,7 +49,7 @@ def test_a_command_ends_with_it(tmp_path, cosilo):
     )
     (tmp_path / "recipe.toml").write_text(
         "[simulation]\ndataset = 'digits'\nsplit = { use = 'iid', silos = 2, size = 100 }\n"
-        "learners = [{ use = 'mine.Shy' }, { use = 'sklearn.naive_bayes.GaussianNB' }]\n"
+        "learners = [{ use = 'shy_learner.Shy' }, { use = 'sklearn.naive_bayes.GaussianNB' }]\n"
         "[pool]\nrest = true\nsize = 100\n"
     )
     code, output, errors = cosilo("run", tmp_path / "recipe.toml", "--dir", tmp_path / "run")
