@@ -21,6 +21,14 @@ POOL = np.concatenate([RNG.normal(0, 1, (50, 3)), RNG.normal(3, 1, (50, 3))])
 GOOD = {"index": np.arange(100), "label": np.repeat([0, 1], 50), "stands": np.ones(100, np.uint8)}
 
 
+@pytest.fixture
+def tmp_path(tmp_path):
+    """A folder that no other test's is beside: a silo counts the runs there."""
+    path = tmp_path / "run"
+    path.mkdir()
+    return path
+
+
 class Asked:
     """A silo, and a coordinator that asks whatever a test wants."""
 

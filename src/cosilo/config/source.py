@@ -48,11 +48,12 @@ def allow_imports_beside(source: Source) -> None:
 
 
 def is_own_function(thing: object) -> bool:
-    """Whether something is a function that is written in a file beside the recipe."""
+    """Whether something is a function that is written in a file beside the recipe, not installed there."""
     if not inspect.isfunction(thing):
         return False
     file = Path(inspect.getfile(thing)).resolve()
-    return any(file.is_relative_to(folder) for folder in _OWN)
+    beside = [file.relative_to(folder) for folder in _OWN if file.is_relative_to(folder)]
+    return any(not {"site-packages", "dist-packages"} & set(path.parts) for path in beside)
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def test_a_need_that_is_none_is_one_line_of_the_recipe(tmp_path):
     silo = {"name": "a", "path": "a.csv", "label": "y", "learner": learner}
     with pytest.raises(ConfigError) as error:
         build.federation({"silo": [silo]}, build.Source("recipe.toml", tmp_path))
-    assert str(error.value).startswith("recipe.toml: silo.0.learner.needs.cpu: there is no such key")
+    assert str(error.value).startswith("recipe.toml: silo.a.learner.needs.cpu: there is no such key")
 
 
 def test_an_institution_needs_the_most_that_one_of_its_members_does():

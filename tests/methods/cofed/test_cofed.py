@@ -192,7 +192,7 @@ def test_a_silo_whose_task_overlaps_nobodys(tmp_path):
 
 
 def test_a_single_silo_has_nobody_to_learn_from(tmp_path):
-    with pytest.raises(RunError, match="shares no class"):
+    with pytest.raises(RunError, match="silo 'one': is alone; CoFED wants two silos or more"):
         Federation([constant("one", ["a", "b"], "a")], POOL, CoFED()).run(tmp_path / "run")
 
 
