@@ -5,7 +5,9 @@ machine's other address.
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +42,7 @@ class Bayes(GaussianNB):
         import ray
         if ray.is_initialized():
             node = ray.get_runtime_context().get_node_id()
-            (HERE / f"worked-{self.who}-{node}").touch()
+            (HERE / f"worked-{self.who}-{node}").write_text(str(os.getpid()))
             while (HERE / f"hold-{self.who}").exists():
                 time.sleep(0.05)
             if (HERE / f"die-{self.who}").exists():
@@ -75,6 +77,14 @@ class Bench:
         """The node that each learner, by its name, was last trained on."""
         found = sorted(self.folder.glob(f"worked-{who}-*"), key=lambda path: path.stat().st_mtime)
         return {path.name.split("-")[1]: path.name.split("-")[2] for path in found}
+
+    def lose(self, node: Any) -> None:
+        """Take a node away as a machine goes down: with its hosts, which Ray would let live a moment."""
+        hosts = {int(path.read_text()) for path in self.folder.glob(f"worked-*-{node.node_id}")}
+        self.cluster.remove_node(node, allow_graceful=False)
+        for process in hosts:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     def clear(self) -> None:
         for path in self.folder.glob("*-*"):

@@ -62,7 +62,7 @@ def test_a_node_that_is_killed_in_the_middle_changes_nothing(bench, add_node, tm
     def kill() -> None:
         wait_until(lambda: set(bench.nodes().values()) & set(others))
         killed.append(next(node for node in bench.nodes().values() if node in others))
-        bench.cluster.remove_node(others[killed[0]], allow_graceful=False)
+        bench.lose(others[killed[0]])
         for path in bench.folder.glob("hold-*"):
             path.unlink()
 
