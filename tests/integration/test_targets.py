@@ -118,7 +118,7 @@ def test_killed_resumed_and_the_same_labels_for_any_number_of_workers(folder, co
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=60)
-    assert Run(folder / "cut").status == "running"
+    assert Run(folder / "cut").status in ("running", "interrupted")  # its workers end a moment later
     assert cosilo("resume", "cut")[0] == 0
     assert Run(folder / "cut").result == Run(folder / "whole").result
     assert [ask["step"] for ask in Run(folder / "cut").asks()] == [
