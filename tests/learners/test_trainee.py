@@ -116,3 +116,22 @@ def test_what_counts_as_dense():
 def test_nothing_to_train():
     with pytest.raises(LearnerError, match=r"^Net: has no parameters to train$"):
         Trainee(nn.Flatten(), Training(), 2, "Net")
+
+
+def test_bf16_rounds_what_a_network_computes_and_nothing_else():
+    rough, exact = (network("dense")[0] for _ in range(2))
+    x, y = batch(0, (20,))
+    training = RECIPES["momentum"].but(precision="bf16")
+    trainee, other = Trainee(rough, training, 3, "Net"), Trainee(exact, RECIPES["momentum"], 3, "Net")
+    out = trainee.outputs(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = copy.deepcopy(rough)(x)
+    assert out.dtype == torch.float32
+    assert torch.equal(out, expected.float())
+    assert not torch.equal(out, other.outputs(x))
+    trainee.step(losses.cross_entropy(out, y), training.lr)
+    other.step(losses.cross_entropy(other.outputs(x), y), training.lr)
+    for mine, theirs in zip(rough.parameters(), exact.parameters(), strict=True):
+        assert mine.dtype == torch.float32
+        assert torch.allclose(mine, theirs, atol=0.02 * training.lr)
+        assert not torch.equal(mine.bfloat16().float(), mine)  # weights are not rounded

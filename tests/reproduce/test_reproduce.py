@@ -236,3 +236,16 @@ def test_a_learner_that_nobody_has_is_found_before_anything_is_run(folder):
     where = "'loose.cofed.relative@Forest'"
     assert done.stderr == f"error: mine.toml: reproduces: no silo and no learner 'Forest' in {where}\n"
     assert not (folder / "reproductions").exists()
+
+
+def test_one_case_at_a_time_joins_the_same_record(folder):
+    path = folder / "reproductions" / "mine-laptop" / "record.json"
+    cosilo("reproduce", "mine.toml", "--seeds", 1, "--case", "strict", cwd=folder)
+    assert list(json.loads(path.read_text())["recipes"]) == ["strict"]
+    done = cosilo("reproduce", "mine.toml", "--seeds", 1, "--case", "loose", cwd=folder)
+    assert "strict: cofed" not in done.stderr
+    assert set(json.loads(path.read_text())["recipes"]) == {"strict", "loose"}
+    wrong = cosilo("reproduce", "mine.toml", "--case", "lose", cwd=folder, check=False)
+    assert wrong.stderr == (
+        "error: mine: no case 'lose' in laptop size (did you mean 'loose'?); there are loose, strict\n"
+    )

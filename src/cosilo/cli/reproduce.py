@@ -50,6 +50,9 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="How many seeds; unless told, 3 in laptop size and 1 in the others."),
     ] = None,
+    cases: Annotated[
+        list[str] | None, typer.Option("--case", help="Only this case of it; may be given several times.")
+    ] = None,
     hours: Annotated[
         float | None, typer.Option(min=0.001, help="Stop after this time; the same command continues.")
     ] = None,
@@ -76,6 +79,7 @@ def reproduce(
     if not chosen and page is None:
         raise ConfigError("reproduce: wants a NAME, --all, --list or --page; --list shows the names")
     where = chosen_engine(engine, address)
+    chosen = [one.only(cases, size) for one in chosen] if cases else chosen
     failed = _reproduce_each(chosen, size, seeds or (3 if size == "laptop" else 1), folder, hours, where)
     if page is not None:
         _page(page, folder)

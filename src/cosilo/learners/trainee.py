@@ -116,14 +116,20 @@ class Trainee:
         self.optimiser = Optimiser(training, self._parameters, state)
         self._correction, self._after_step, self._steps = correction, after_step, 0
         plain = training.optimiser == "sgd" and not (training.momentum or training.weight_decay)
-        self._layers = dense_layers(module)
+        self._in_bf16 = training.precision == "bf16"
+        self._layers = None if self._in_bf16 else dense_layers(module)
         self._at_once = plain and correction is None and self._layers is not None
         self._passed: list[Tensor] = []  # what went into each layer, or the outputs with their graph
 
     def outputs(self, batch: Tensor) -> Tensor:
         """One row per instance; `step` then goes back from here."""
         if self._layers is None:
-            answer = outputs(self.module, batch, self.n_classes, self.name)
+            if self._in_bf16:
+                with torch.autocast(batch.device.type, torch.bfloat16):
+                    answer = outputs(self.module, batch, self.n_classes, self.name)
+                answer = answer.float()  # the loss is taken in single precision
+            else:
+                answer = outputs(self.module, batch, self.n_classes, self.name)
             self._passed = [answer]
             return answer.detach()
         with torch.no_grad():

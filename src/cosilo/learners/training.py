@@ -40,6 +40,9 @@ class Training(Parameters):
     augment : list of {"flip", "shift"}, default ()
         What is done to images at random each time they are seen: mirrored left to right; moved by up to an
         eighth of their size, with the pixels at the edge repeated.
+    precision : {"single", "bf16"}, default "single"
+        What a network computes in while it trains; weights and steps are in single precision either way. bf16
+        is faster where the processor or the GPU has instructions for it, and slower where it has not.
     device : {"auto", "cpu", "cuda", "mps"}, default "auto"
         Where; auto: on a GPU if there is one.
 
@@ -63,6 +66,7 @@ class Training(Parameters):
     patience: Annotated[int | None, Field(ge=1)] = None
     balanced: bool = False
     augment: tuple[Literal["flip", "shift"], ...] = ()
+    precision: Literal["single", "bf16"] = "single"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def but(self, **changes: object) -> "Training":

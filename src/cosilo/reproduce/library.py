@@ -3,8 +3,8 @@
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,17 @@ class Reproduction:
             for key, value in table.items():
                 settings.put(values, key, copy.deepcopy(value), f"{self.name}: reproduces: {key}")
         return values
+
+    def only(self, cases: Sequence[str], size: Size) -> "Reproduction":
+        """The same with some of the cases of a size."""
+        there = self.about.cases_in(size)
+        for case in cases:
+            if case not in there:
+                raise ConfigError(
+                    f"{self.name}: no case {case!r} in {size} size{guess(case, there)}; "
+                    f"there are {listing(there)}"
+                )
+        return replace(self, about=self.about.model_copy(update={"cases": {size: list(cases)}}))
 
     def digest(self, case: str, size: Size) -> str:
         """What tells the recipe of one case from what it was before or will be."""

@@ -53,7 +53,9 @@ def run_reproduction(
                 f"{case}, {method}, seed {seed}: {failure.story}"
                 for (method, _), failure in done.failures.items()
             ]
-            found = {name: read_comparison(folder / name) for name in plans if has_plan(folder / name)}
+            found = {
+                name: read_comparison(folder / name) for name in one.about.case if has_plan(folder / name)
+            }
             if finished_seeds(found):
                 record = _record(one, size, found)
                 write_record(record, folder / RECORD_FILE)
