@@ -5,6 +5,8 @@ silo loses for certain if it is behind by more than two standard errors of the d
 
 Of images whose test set is another collection, the same decisions are also judged on images of the collection
 that silos train on, which neither they nor the pool have. `python benchmarks/guard.py NAME …`: some cases.
+
+`python benchmarks/guard.py error_rates`: what other error rates would have come to, on development seeds.
 """
 
 import math
@@ -17,6 +19,7 @@ from cosilo import CoFED, Silo
 from cosilo.data import load
 from cosilo.protocol.stage import Measure
 from cosilo.silo.data import Examples
+from cosilo.silo.guard import Decision
 from tools.elections import Polled, polled, relative
 
 #: The guard was chosen on seeds below 100 of digits and DBpedia; "few images" played no part in that.
@@ -33,6 +36,15 @@ CASES = {
 #: Cases that are judged on another collection than silos train on, and the dataset of both.
 SHIFTED = {"shifted_images": "kannada_mnist"}
 METHOD = CoFED(control=False)
+#: Development seeds for the error rates of the guard, and how many standard errors behind it may tolerate.
+DEVELOPMENT = {
+    "digits": ("quick digits", False, range(8)),
+    "dbpedia": ("dbpedia", False, range(2)),
+    "few_images": ("few images", False, range(50, 56)),
+    "shifted_images": ("shifted images", False, range(50, 56)),
+    "nonsense_digits": ("quick digits", True, range(4)),
+}
+BEHIND = (0.0, 0.5, 1.0, 1.645, 2.0, math.inf)
 
 
 def difference(before: Silo, after: Silo, examples: Examples) -> tuple[bool, float]:
@@ -56,6 +68,41 @@ def alike(one: Polled, dataset: str, most: int = 2000) -> list[Examples]:
         codes = {name: code for code, name in enumerate(silo.task.classes)}
         found.append((whole.X[mine], np.array([codes[whole.classes[y]] for y in whole.y[mine]])))
     return found
+
+
+def _behind(found: Decision) -> float:
+    """By how many standard errors the offer is behind on the silo's own data; below 0 it is ahead."""
+    return (found.lost - found.gained) / max(math.sqrt(found.gained + found.lost), 1e-9)
+
+
+def error_rates(names: list[str]) -> None:
+    """For each number of standard errors that an offer may be behind: what is used, refused and lost.
+
+    Silos to which the pool is doubtful ask for proof of a gain, whatever that number is.
+    """
+    for name in names or DEVELOPMENT:
+        recipe, nonsense, seeds = DEVELOPMENT[name]
+        outcomes: dict[float, list[tuple[float, bool, bool]]] = {behind: [] for behind in BEHIND}
+        for seed in seeds:
+            one = polled(recipe, seed, nonsense)
+            held = alike(one, SHIFTED[name]) if name in SHIFTED else None
+            offers = one.learn(METHOD.model_copy(update={"accept": "always"}))
+            for place, (before, after) in enumerate(zip(one.silos, one.learn(METHOD), strict=True)):
+                examples, found = before.data.test if held is None else held[place], after.decision
+                assert examples is not None
+                harmful, ratio = difference(before, offers[place], examples)
+                for behind in BEHIND:
+                    refused = found is not None and (
+                        not found.accepted if found.doubtful else _behind(found) > behind
+                    )
+                    outcomes[behind].append((1.0 if refused else ratio, refused, harmful and not refused))
+        for behind, rows in outcomes.items():
+            mean, turned_down, hurt = (statistics.fmean(column) for column in zip(*rows, strict=True))
+            print(
+                f"{name}, {behind:g} standard errors: {mean:.4f}, {turned_down:.0%} refused, {hurt:.1%} lose"
+            )
+            figure = f"guard_{name}_behind_{behind:g}"
+            print(f"figure {figure} {mean:.4f}\nfigure {figure}_lose_for_certain {hurt:.4f}", flush=True)
 
 
 def main(names: list[str]) -> None:
@@ -100,4 +147,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    error_rates(sys.argv[2:]) if sys.argv[1:2] == ["error_rates"] else main(sys.argv[1:])

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from cosilo.errors import LearnerError  # noqa: E402
-from cosilo.learners.tensors import Labelled, as_module_input, as_tensor, device_of, outputs  # noqa: E402
+from cosilo.learners.tensors import Labelled, as_module_input, as_tensor, outputs  # noqa: E402
 
 
 def test_bytes_stay_bytes_without_a_copy_and_numbers_become_floats():
@@ -50,10 +50,3 @@ def test_outputs_of_a_wrong_shape_are_one_line():
     with pytest.raises(LearnerError, match=r"net.forward returned shape \(4, 3\); wants a tensor of shape"):
         outputs(torch.nn.Linear(2, 3), torch.zeros(4, 2), 5, "net")
     assert outputs(torch.nn.Linear(2, 3), torch.zeros(4, 2), 3, "net").shape == (4, 3)
-
-
-def test_a_device_that_is_not_here_is_one_line():
-    assert device_of("cpu") == torch.device("cpu")
-    if not torch.cuda.is_available():
-        with pytest.raises(LearnerError, match='device="cuda" is not available here'):
-            device_of("cuda")

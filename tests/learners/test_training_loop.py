@@ -12,7 +12,7 @@ from cosilo.errors import LearnerError
 from cosilo.learners import Network, Training
 from cosilo.learners.base import balanced_weights
 from cosilo.learners.losses import cross_entropy
-from cosilo.learners.tensors import Labelled, as_module_input, as_tensor, device_of, outputs
+from cosilo.learners.tensors import Labelled, as_module_input, as_tensor, outputs
 from cosilo.learners.trainee import Trainee
 from cosilo.learners.training_loop import augmented, batch_sizes, train
 from cosilo.learners.zoo import mlp
@@ -72,14 +72,6 @@ def test_scaling_leaves_the_stored_bytes_alone():
     stored = torch.full((2, 2), 255, dtype=torch.uint8)
     as_module_input(stored)
     assert (stored == 255).all()
-
-
-def test_devices():
-    assert device_of("cpu").type == "cpu"
-    assert device_of("auto").type in ("cpu", "cuda", "mps")
-    missing = next(d for d in ("cuda", "mps") if not getattr(torch, d).is_available())
-    with pytest.raises(LearnerError, match=f'device="{missing}" is not available here'):
-        device_of(missing)
 
 
 def test_outputs_are_checked():

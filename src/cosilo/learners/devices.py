@@ -16,8 +16,8 @@ from cosilo.errors import LearnerError
 # Otherwise the look for a GPU would be a first use of it, after which no worker could be forked.
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
-import torch  # isort: skip  # noqa: E402
-from torch import Tensor  # isort: skip  # noqa: E402
+import torch  # isort: skip
+from torch import Tensor  # isort: skip
 
 
 def device_of(choice: str) -> torch.device:

@@ -26,7 +26,7 @@ from cosilo.learners.base import (
     untrained,
     write_card,
 )
-from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_module_input, as_tensor, device_of, outputs
+from cosilo.learners.tensors import PREDICT_BATCH, Labelled, as_module_input, as_tensor, outputs
 from cosilo.learners.tokens import Tokens, token_ids
 from cosilo.learners.trainee import AfterStep, Correction, Loss, OptimiserState, Trainee
 from cosilo.learners.training import Training
@@ -36,6 +36,7 @@ from cosilo.text import listing
 # if torch is missing, tensors has already raised a one-line error
 import torch  # isort: skip
 from cosilo.learners import losses, module_weights  # isort: skip
+from cosilo.learners.devices import carried, device_of, turn_on  # isort: skip
 from torch import Tensor, nn  # isort: skip
 from torch.nn.functional import cross_entropy  # isort: skip
 
@@ -209,10 +210,11 @@ class Network:
                 f"got {_words(self.input_shape_, self.bytes_)}"
             )
         device, held = device_of(training.device), None
-        data = Labelled.of(self._tensor(X, self.columns_), y, sample_weight).to(device)
+        data = Labelled.of(self._tensor(X, self.columns_), y, sample_weight)
         if validation is not None:
-            held = Labelled.of(self._tensor(validation[0], self.columns_), validation[1]).to(device)
+            held = Labelled.of(self._tensor(validation[0], self.columns_), validation[1])
         with seeded(seed), black_box(self.name, "fit"), ExitStack() as stack:
+            stack.enter_context(turn_on(device))
             mine = Trainee(
                 self.fitted().to(device),
                 training,
@@ -230,7 +232,8 @@ class Network:
             trainees = [mine, *others]
             for trainee in trainees:
                 stack.enter_context(_whole(trainee.module))
-            _, epochs = train(trainees, data, training, held, seed=seed)
+            there = None if held is None else held.to(device)
+            _, epochs = train(trainees, data.to(device), training, there, seed=seed)
         self.trained_as_ = training.but(epochs=epochs, passes=None, patience=None)
         for trainee in trainees:
             trainee.module.eval()
@@ -350,9 +353,9 @@ class Network:
             )
         device = next((p.device for p in module.parameters()), torch.device("cpu"))
         parts = [torch.zeros(0, self.n_classes_)]
-        with seeded(self.seed_), torch.inference_mode():
+        with seeded(self.seed_), turn_on(device), torch.inference_mode():
             for block in blocks(len(x), PREDICT_BATCH):
-                batch = as_module_input(x[block].to(device))
+                batch = as_module_input(carried(x[block], device))
                 parts.append(outputs(module, batch, self.n_classes_, self.name).cpu())
         answer = torch.cat(parts)
         if not torch.isfinite(answer).all():

@@ -18,7 +18,8 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra('a network needs torch: pip install "cosilo[torch]"') from None
 
-from torch import Tensor, nn
+from cosilo.learners.devices import carried  # isort: skip
+from torch import Tensor, nn  # isort: skip
 
 #: Instances per forward pass when nothing is learnt. What convolutions make of more leaves the cache: with
 #: 1,024 CoFED's networks were measured two to three times slower.
@@ -43,8 +44,8 @@ class Labelled(NamedTuple):
 
     def to(self, device: torch.device) -> "Labelled":
         """On another device."""
-        weight = None if self.weight is None else self.weight.to(device)
-        return Labelled(self.x.to(device), self.y.to(device), weight)
+        weight = None if self.weight is None else carried(self.weight, device)
+        return Labelled(carried(self.x, device), carried(self.y, device), weight)
 
 
 def as_tensor(X: Instances, name: str) -> Tensor:
@@ -87,13 +88,3 @@ def outputs(module: nn.Module, batch: Tensor, n_classes: int, name: str) -> Tens
         got = f"shape {tuple(answer.shape)}" if isinstance(answer, Tensor) else type(answer).__name__
         raise LearnerError(f"{name}.forward returned {got}; wants a tensor of shape {wanted}")
     return answer
-
-
-def device_of(choice: str) -> torch.device:
-    """The device of a training; "auto" is the fastest one this machine has."""
-    here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if choice == "auto":
-        choice = next(device for device, available in here.items() if available)
-    if not here[choice]:
-        raise LearnerError(f'device="{choice}" is not available here; set device="auto" or "cpu"')
-    return torch.device(choice)
