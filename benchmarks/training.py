@@ -1,11 +1,12 @@
-"""How near training steps come to what the processor can do: `python benchmarks/training.py`.
+"""How near training steps and labelling come to what the processor can do: `python benchmarks/training.py`.
 
 The peak is that of a large product of matrices in single precision on one thread. A step is one of
 `Network.train`, as a silo takes it: batches of the paper's size, forwards, backwards, and the optimiser.
 What counts as work are the multiplications and additions of convolutions and dense layers: three times those
 of a pass forwards, but for the first layer, whose inputs need no gradient. Pooling, batch norm and ReLU
 count as nothing, though they take half of the time of CoFED's networks: that is what a fraction of the peak
-below one half means here. Steps and products take turns, and processor time is measured.
+below one half means here. Labelling is `Network.predict` on a pool: one pass forwards. Steps, labelling and
+products take turns, and processor time is measured.
 
 Of a step of a medium network (batch 50, Adam, mirrored images) convolutions take 56 %, batch norm 18, pooling
 12, ReLU 4, and permuting, mirroring and scaling images 6; the loss, the optimiser and Python are below 2. So
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from cosilo.engines.local.memory import keep_freed_memory
 from cosilo.engines.local.threads import OneThread
 from cosilo.learners import Network, Training, zoo
 
@@ -34,11 +36,12 @@ CASES: dict[str, tuple[Callable[..., nn.Module], tuple[int, ...], int]] = {
     "lenet5_tempo": (zoo.lenet5, (28, 28), 10),
     "cnn": (zoo.cnn, (32, 32, 3), 32),
     "mlp": (zoo.mlp, (28, 28), 128),
+    "resnet18": (zoo.resnet18, (32, 32, 3), 32),
 }
 
 
-def work(module: nn.Module, shape: tuple[int, ...]) -> float:
-    """Additions and multiplications of one instance in a training step."""
+def work(module: nn.Module, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Additions and multiplications of one instance in a training step, and in a pass forwards."""
     found: list[float] = []
 
     def count(layer: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
@@ -53,7 +56,7 @@ def work(module: nn.Module, shape: tuple[int, ...]) -> float:
         module(torch.zeros(2, *shape))
     for hook in hooks:
         hook.remove()
-    return 3 * sum(found) - found[0]
+    return 3 * sum(found) - found[0], sum(found)
 
 
 def peak() -> float:
@@ -69,15 +72,16 @@ def peak() -> float:
 
 def main() -> None:
     threads = OneThread()
+    keep_freed_memory()  # as in a worker of a run
     rng = np.random.default_rng(0)
     for name, (build, shape, batch) in CASES.items():
-        instances = 20 * batch
+        instances = (2 if name == "resnet18" else 20) * batch
         X = rng.integers(0, 256, (instances, *shape), dtype=np.uint8)
         y = rng.integers(0, 7, instances)
         network = Network(build, Training(optimiser="sgd", lr=1e-3, batch=batch, epochs=1))
         network.fit(X, y, n_classes=7, seed=0)
-        each = work(network.fitted(), network.input_shape_)
-        shares, speeds = [], []
+        each, forwards = work(network.fitted(), network.input_shape_)
+        shares, speeds, label_shares, label_speeds = [], [], [], []
         for _ in range(TURNS):
             best = peak()
             start = time.process_time()
@@ -85,9 +89,16 @@ def main() -> None:
             seconds = time.process_time() - start
             shares.append(each * instances / seconds / best)
             speeds.append(instances / seconds)
-        share, speed = statistics.median(shares), statistics.median(speeds)
-        print(f"{name}: {speed:,.0f} instances a second, {each / 1e6:.1f} million operations each")
-        print(f"figure {name}_share_of_peak {share:.3f}")
+            start = time.process_time()
+            network.predict(X)
+            seconds = time.process_time() - start
+            label_shares.append(forwards * instances / seconds / best)
+            label_speeds.append(instances / seconds)
+        speed, label_speed = statistics.median(speeds), statistics.median(label_speeds)
+        print(f"{name}: {each / 1e6:.1f} million operations a training step, {forwards / 1e6:.1f} to label")
+        print(f"{name}: {speed:,.0f} instances a second in training, {label_speed:,.0f} in labelling")
+        print(f"figure {name}_share_of_peak {statistics.median(shares):.3f}")
+        print(f"figure {name}_labelling_share_of_peak {statistics.median(label_shares):.3f}", flush=True)
     threads.release()
 
 

@@ -80,3 +80,11 @@ def test_networks_by_name():
     assert (learner.name, learner.training.epochs) == ("mlp", 2)
     with pytest.raises(ConfigError, match=r"x: training\.epochs: "):
         make_learner(LearnerSettings(use="mlp", training={"epochs": 0}), X, "x")
+
+
+def test_what_comes_with_cosilo_is_called_wherever_the_recipe_lies(monkeypatch):
+    monkeypatch.setattr("cosilo.config.source._OWN", set())  # in a test that may be cosilo's own folder
+    made = make_learner(LearnerSettings(use="cosilo.learners.gam.GAM"), X, "x")
+    assert hasattr(made, "fit")
+    with pytest.raises(ConfigError, match="was not called"):
+        make_learner(LearnerSettings(use="cosilo.learners.module_weights.save"), X, "x")

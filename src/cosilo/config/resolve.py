@@ -62,6 +62,10 @@ def import_object(path: str, where: str) -> Any:
     return getattr(module, attribute)
 
 
+#: Functions of cosilo's own that make learners.
+_BUILDERS = {"cosilo.learners.gam.GAM"}
+
+
 def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
     """The learner that settings describe, ready to read instances like X."""
     if "." not in settings.use:  # a network of the zoo
@@ -90,7 +94,8 @@ def make_learner(settings: LearnerSettings, X: "Instances", where: str) -> Any:
 def _check_makes_learners(thing: Any, where: str) -> None:
     """Raise unless calling something makes a learner: a recipe could name any function there is."""
     learns = inspect.isclass(thing) and all(callable(getattr(thing, one, None)) for one in ("fit", "predict"))
-    if not (learns or _is_module(thing) or is_own_function(thing)):
+    name = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
+    if not (learns or _is_module(thing) or is_own_function(thing) or name in _BUILDERS):
         raise ConfigError(
             f"{where}: has no fit and predict, and was not called; wants a class that has them, "
             "a torch module, or a function in a file beside the recipe that returns one"
