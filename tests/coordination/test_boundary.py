@@ -10,8 +10,9 @@ from cosilo.coordination.boundary import Boundary, seed_for
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
+from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Ask, Failure, FailureKind
-from cosilo.protocol.message import decode, encode
+from cosilo.protocol.message import Shared, decode, encode
 from cosilo.protocol.stage import LOCAL
 from cosilo.runs.audit import outgoing
 
@@ -44,6 +45,16 @@ class Sloppy(Greedy):
     @step(accuracy="metrics")
     def give(self, silo):
         return {"accuracy": 1.0, "data": np.zeros(3)}
+
+
+class Counting(Greedy):
+    """Tells how many instances there are, whatever the silo says to that."""
+
+    name: ClassVar[str] = "counting"
+
+    @step(found=Shared("metrics", "instances", exact=True))
+    def give(self, silo):
+        return {"found": silo.size}
 
 
 class Talkative(Method):
@@ -109,6 +120,21 @@ def test_every_step_is_held_against_the_policy_not_only_the_first(silos, tmp_pat
     refusal = border.answer(Ask(3, "give", EMPTY)).content
     assert isinstance(refusal, Failure)
     assert refusal.kind == "refused"
+
+
+@pytest.mark.parametrize("allow", [None, Allow(exact_scores=True), Allow()])
+def test_what_tells_how_much_data_there_is_leaves_only_with_exact_scores(allow, silos, tmp_path):
+    members = silos()
+    members[0].allow = allow
+    border = boundary(members, Counting(), tmp_path)
+    for number, name in enumerate(("hello", "train"), start=1):
+        border.answer(Ask(number, name, EMPTY))
+    found = border.answer(Ask(3, "give", EMPTY)).content
+    if allow is None or allow.exact_scores:
+        assert decode(found) == {"found": members[0].size}
+    else:
+        assert "field 'found' tells how much data it has" in found.text
+        assert audit(tmp_path)[-1]["fields"] == {}
 
 
 def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):

@@ -196,12 +196,21 @@ def test_what_came_and_what_was_refused_is_in_the_audit_log(tmp_path):
 
 
 def test_an_administrator_reads_what_a_run_would_send_to_whom_and_how_often():
-    words = "\n".join(in_words(CoFED(), Allow(), "10.0.0.1:8002"))
+    silo = Silo("clinic", X, Y, GaussianNB(), pool=POOL)
+    words = "\n".join(in_words(CoFED(), silo, Allow(), "10.0.0.1:8002"))
     assert "The coordinator (10.0.0.1:8002) asks for a run of cofed (alpha = 0.3" in words
     assert "once, step 'label': votes (labels): its vote on each pool instance" in words
     assert "at most 4 times, step 'evaluate': accuracy (metrics)" in words
     assert "credibility" not in words
     assert "update (once)" in words
+    # What its policy and its limits keep is not announced.
+    assert "confusion" not in words
+    assert "once, step 'decision': taken (metrics)" in words
+    assert "gained" not in words
+    assert "Scores leave rounded" in words
+    exact = "\n".join(in_words(CoFED(), silo, Allow(exact_scores=True), "10.0.0.1:8002"))
+    assert "once, step 'decision': gained (metrics)" in exact
+    assert "rounded" not in exact
 
 
 class Chatty(GaussianNB):

@@ -109,6 +109,13 @@ def test_a_run_of_an_older_version_can_be_opened(older, cosilo):
     assert out.splitlines()[-1].startswith("the log is of a version of cosilo without a chain of hashes")
 
 
+def test_resuming_what_an_older_version_has_finished_shows_it(older, cosilo):
+    code, out, err = cosilo("resume", older)
+    assert (code, err) == (0, "")
+    assert out.startswith("the run is finished already\n")
+    assert "mean relative accuracy (federated / local): " in out
+
+
 def test_what_an_older_run_lacks_is_named(older, cosilo):
     code, _, err = cosilo("predict", older, "north", "pool.csv", "--out", "labels.csv")
     assert (code, len(err.splitlines())) == (2, 1)

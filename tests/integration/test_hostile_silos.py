@@ -117,6 +117,12 @@ REPLIES = {
     "accuracy NaN": ("evaluate", with_scalars('{"accuracy": NaN, "instances": 5}'), CoFED()),
     "instances -3": ("evaluate", with_scalars('{"accuracy": 0.5, "instances": -3}'), CoFED()),
     "accuracy without instances": ("evaluate", with_scalars('{"accuracy": 0.5}'), CoFED()),
+    "half a decision": ("decision", with_scalars('{"taken": 0.5, "doubtful": 0}'), CoFED()),
+    "less than nothing lost": (
+        "decision",
+        with_scalars('{"taken": 1, "doubtful": 0, "instances": 9, "gained": 2, "lost": -1}'),
+        CoFED(),
+    ),
     "nested votes": ("label", lambda _: raw(NESTED), CoFED()),
     "no votes": ("label", lambda _: encode({"votes": np.zeros(0, np.int8)}), CoFED()),
 }
@@ -134,6 +140,15 @@ def test_a_bad_reply_is_rejected_by_name_and_never_kept(lie, lies, tmp_path):
     assert all(one["text"].startswith(f"silo '{BAD}': its reply was rejected: ") for one in rejected)
     assert set(run.relative_accuracy()) >= {"tree", "other"}
     assert Run(run.folder).status == "finished"
+
+
+def test_a_decision_that_lacks_something_stops_nobody(lies, tmp_path):
+    lies("decision", with_scalars('{"taken": 1, "gained": 3}'))
+    run = Federation(silos_with(), POOL, CoFED()).run(tmp_path / "run")
+    assert not run.result["failures"]
+    told = run.result["voting"][0]["decisions"][BAD]
+    assert told == {"taken": True, "instances": None, "gained": 3, "lost": None, "doubtful": False}
+    assert "nothing against it" in run.report().read_text("utf-8")
 
 
 WEIGHTS = {

@@ -165,6 +165,33 @@ COMMANDS = [
         "run recipe.toml --engine spark",
         ("Invalid value for '--engine': 'spark' is not one of 'local', 'flare'", "see cosilo run --help"),
     ),
+    *(
+        Typed(
+            command,
+            (
+                f"{where}: got 'Münster'; wants at most 64 letters a to z, digits, '_' and '-'",
+                "FLARE's certificates and folders have no others",
+            ),
+            files,
+        )
+        for command, where, files in (
+            (
+                "run recipe.toml --engine flare --dir new",
+                "silo 'Münster': name",
+                on_recipe('name = "north"', 'name = "Münster"'),
+            ),
+            (
+                "request north.toml",
+                "north.toml: name",
+                {"north.toml": PARTY.replace('name = "north"', 'name = "Münster"')},
+            ),
+            (
+                "provision federation.toml",
+                "federation.toml: members.0",
+                {"federation.toml": FEDERATION.replace('"north"', '"Münster"')},
+            ),
+        )
+    ),
     Typed(
         "run recipe.toml --track wandb",
         (

@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from cosilo.errors import BadMessage
-from cosilo.protocol.forms import SHARE, Count, Expected, Labels, Names, Number, Numbers, Parameters, Text
+from cosilo.protocol.forms import (
+    SHARE,
+    YES_OR_NO,
+    Count,
+    Expected,
+    Labels,
+    Names,
+    Number,
+    Numbers,
+    Parameters,
+    Text,
+)
 from cosilo.protocol.message import Shared, check, decode, encode
 from cosilo.text import plain
 
@@ -32,6 +43,7 @@ def test_a_form_never_fails_whatever_it_is_shown(form, value):
         (SHARE, [], [float("nan"), float("inf"), True, "1", None, [1]], "one finite number"),
         (Count(), [1, 10**9], [0, -1, 1.0, True, "1"], "a whole number of at least 1"),
         (Count(most=5), [5], [6, 10**400], "at most 5"),
+        (YES_OR_NO, [0, 1], [-1, 0.5, True], "a whole number of at least 0"),
         (Text(3), ["abc", "äöü"], ["abcd"], "at most 3"),
         (Text(), ["[/] {x}"], ["\x1b[2J", "a\nb", "\ud800", "\u202eabc"], "no control characters"),
         (Names(least=2), [["a", "b"]], [[], ["a"]], "2 to 10000"),

@@ -7,8 +7,13 @@ from torch import nn
 
 from cosilo import CoFED, Federation, Silo
 from cosilo.learners import Network, Training
+from cosilo.protocol.allow import Allow
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure
-from cosilo.silo.guard import Decision, decide
+from cosilo.report.silo_page import write_silo_page
+from cosilo.runs.durable_files import read_lines
+from cosilo.runs.kept_models import last_state, notes_of
+from cosilo.runs.silo_runs import read_silo_run
+from cosilo.silo.guard import Decision, decide, noted
 from cosilo.silo.lessons import Lessons
 
 
@@ -118,6 +123,26 @@ def test_a_federation_of_liars_harms_nobody(rule, tmp_path):
     assert run.result["offered"]["federated"]["s0"]["accuracy"] < 0.5
     bare = Federation(list(silos()), pool, CoFED(rule=rule, accept="always")).run(tmp_path / "bare")
     assert bare.relative_accuracy()["s0"] < 0.6
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_counts_of_own_instances_stay_unless_the_silo_shares_exact_scores(exact, tmp_path):
+    silos = [Silo(f"s{i}", *points(45, i), make("other"), test=points(100, 9)) for i in range(3)]
+    silos[0].allow = Allow(exact_scores=exact, agreement=0)
+    run = Federation(silos, points(200, 50)[0], CoFED(accept="better")).run(tmp_path / "run")
+    record = run.folder / "silos" / "s0"
+    asked = [one for one in read_lines(record / "audit.jsonl") if one["step"] == "decision"]
+    left = {field for one in asked for field in one.get("fields", {})}
+    counts = {"instances", "gained", "lost"}
+    assert left == {"taken", "doubtful"} | (counts if exact else set())
+    told = run.result["voting"][0]["decisions"]
+    assert {name for name in counts if told["s0"][name] is not None} == (counts if exact else set())
+    assert told["s1"]["instances"] == 45  # who set no limits
+    assert ("nothing against it" in run.report().read_text("utf-8")) != exact
+    # Its own page has all of it in any case.
+    found = noted(notes_of(last_state(record)))
+    own = write_silo_page(read_silo_run(record)).read_text("utf-8")
+    assert f"Of 45 instances that neither model had learnt from, {found.gained} are right only" in own
 
 
 def test_both_models_survive_a_resume(tmp_path):

@@ -39,10 +39,11 @@ def request(
     """At a silo: make a key, which stays, and a request to send to the coordinator; also to renew."""
     from cosilo.engines import flare
     from cosilo.engines.flare import admission
-    from cosilo.engines.flare.party_files import check_silo_name, read_settings
+    from cosilo.engines.flare.names import check_silo_name
+    from cosilo.engines.flare.party_files import read_settings
 
     flare.need_flare()
-    name = check_silo_name(read_settings(file).name, file)
+    name = check_silo_name(read_settings(file).name, str(file))
     kit = file.parent / "kit" if kit is None else kit
     asked, key = admission.ask_for(kit, name)
     path = file.parent / f"{name}.request"

@@ -119,9 +119,11 @@ def resume(folder: RunFolder, engine: EngineName = "local", address: Address = N
         show_run(between.resume(folder, tell))
         return
     stopped = RunDirectory(folder)
-    values, source = read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
     if stopped.status == "finished":
         say("the run is finished already")
+        show_run(stopped)
+        return
+    values, source = read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
     _run(values, source, folder, chosen)
 
 

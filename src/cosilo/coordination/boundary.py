@@ -188,6 +188,12 @@ class Boundary:
         there = {step.fields[name].kind: f"step {step.name!r}, field {name!r}" for name in message}
         for line in refusals(self.silo, self.procedure.name, there):
             raise Refused(line)
+        exact = [name for name in message if step.fields[name].exact]
+        if exact and not self.silo.exact_scores:
+            raise Refused(
+                f"silo {self.silo.name!r}: step {step.name!r}, field {exact[0]!r} tells how much data it "
+                "has: its own file allows that with exact_scores = true in [allow]"
+            )
 
     def _fail(self, ask: Ask, error: Exception) -> Failure:
         # The text of a foreign exception may quote private data: it stays in the silo's own log.

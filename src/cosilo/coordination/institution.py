@@ -216,7 +216,7 @@ class Institution(Participant):
         }
         if not found:
             raise DataError(f"{self._where}: no member has a score after {str(stage)!r}")
-        return scores_out(found, exact=self.allow is None or self.allow.exact_scores)
+        return scores_out(found, exact=self.exact_scores)
 
     # ------------------------------------------------------------------ for its owner
 

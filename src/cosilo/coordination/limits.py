@@ -60,8 +60,9 @@ def kinds_sent(procedure: Procedure, silo: Participant) -> set[str]:
     return asked & {*silo.shares, "task"}
 
 
-def in_words(procedure: Procedure, allow: Allow, coordinator: str) -> list[str]:
+def in_words(procedure: Procedure, silo: Participant, allow: Allow, coordinator: str) -> list[str]:
     """What a run would send, to whom and how often, for the administrator who has to say yes or no."""
+    sent = kinds_sent(procedure, silo)
     parameters = ", ".join(f"{name} = {value}" for name, value in procedure.parameters().items())
     lines = [f"The coordinator ({coordinator}) asks for a run of {procedure.name} ({parameters})."]
     sends, silent = [], []
@@ -70,11 +71,18 @@ def in_words(procedure: Procedure, allow: Allow, coordinator: str) -> list[str]:
             continue
         times = procedure.most_asks(name)
         often = "once" if times == 1 else f"at most {times} times"
-        for field, one in step.fields.items():
+        fields = {
+            field: one
+            for field, one in step.fields.items()
+            if one.kind in sent and (allow.exact_scores or not one.exact)
+        }
+        for field, one in fields.items():
             sends.append(f"  {often}, step {name!r}: {field} ({one.kind}): {one.about}")
-        if not step.fields:
+        if not fields:
             silent.append(f"{name} ({often})")
     lines += ["It would send to the coordinator:", *sends]
+    if not allow.exact_scores:
+        lines.append("Scores leave rounded: to hundredths, and numbers of instances to their first digit.")
     lines.append(f"It would also do, sending nothing but that it is done: {', '.join(silent) or 'nothing'}.")
     lines.append(
         f"In all at most {allow.asks} asks, {allow.seconds:g} seconds and {allow.bytes} bytes, by [allow]."

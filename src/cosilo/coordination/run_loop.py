@@ -78,8 +78,11 @@ class PlannedRun:
 class Engine(Protocol):
     """What executes runs: it knows where the silos are and what carries asks to them."""
 
-    def ready(self, from_recipe: bool) -> None:
-        """Raise if it cannot carry out runs here; `from_recipe`: whether the silos come from a recipe."""
+    def ready(self, silos: Sequence[str], from_recipe: bool) -> None:
+        """Raise if it cannot carry out runs of silos with these names here.
+
+        `from_recipe` says whether the silos come from a recipe.
+        """
 
     def about(self) -> dict[str, str | int]:
         """What a run's directory says about it."""

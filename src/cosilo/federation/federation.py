@@ -334,7 +334,7 @@ class Federation:
         ['hello', 'train', 'evaluate']
         """
         path = Path(folder) if folder is not None else new_folder_name(Path("runs"), self.method.name)
-        self.engine.ready(from_recipe=self._recipe is not None)
+        self.engine.ready([silo.name for silo in self.silos], from_recipe=self._recipe is not None)
         watching = [ProgressBar()] if observers is None else list(observers)
         with locked(path):
             run = self.open_folder(path)

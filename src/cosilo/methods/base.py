@@ -260,5 +260,4 @@ class Method(Parameters):
         scores = silo.scores.get(Stage.parse(stage))
         if not scores:
             raise DataError(f"silo {silo.name!r}: took no score after {stage!r}")
-        exact = silo.allow is None or silo.allow.exact_scores
-        return scores_out(scores, silo.shares, exact=exact)
+        return scores_out(scores, silo.shares, exact=silo.exact_scores)

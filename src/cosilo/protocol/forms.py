@@ -61,21 +61,24 @@ class Number:
 
 @dataclass(frozen=True)
 class Count:
-    """A whole number of at least 1.
+    """A whole number, of at least 1 unless it may be less.
 
     >>> Count().problem(10**400)
     'got 100000000000000000…; wants a whole number of at least 1 and at most 1000000000'
     """
 
     most: int = MOST_COUNTED
+    least: int = 1
 
     def problem(self, value: object, expected: Expected | None = None) -> str | None:
         """Wants an int in the range."""
         whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or value < 1:  # type: ignore[operator]
-            return f"got {shown(value)}; wants a whole number of at least 1"
+        if not whole or value < self.least:  # type: ignore[operator]
+            return f"got {shown(value)}; wants a whole number of at least {self.least}"
         if value > self.most:  # type: ignore[operator]
-            return f"got {shown(value)}; wants a whole number of at least 1 and at most {self.most}"
+            return (
+                f"got {shown(value)}; wants a whole number of at least {self.least} and at most {self.most}"
+            )
         return None
 
 
@@ -181,6 +184,8 @@ class Parameters:
 
 #: A share of something, such as an accuracy.
 SHARE = Number(0, 1)
+#: Yes (1) or no (0).
+YES_OR_NO = Count(most=1, least=0)
 
 
 def _number_problem(array: NDArray[Any]) -> str | None:

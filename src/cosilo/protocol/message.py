@@ -79,6 +79,8 @@ class Shared:
         step.
     optional : bool, default False
         Whether a reply may leave it out.
+    exact : bool, default False
+        Whether it tells how much data there is: it may leave only if the silo shares exact scores.
     form : Form, default None
         What it has to look like, where that is more than its kind says, such as `SHARE` of an accuracy; None:
         as its kind (`cosilo.protocol.forms`). A reply with another form is rejected before it is kept.
@@ -93,6 +95,7 @@ class Shared:
     about: str = ""
     merge: Merge | None = None
     optional: bool = False
+    exact: bool = False
     form: Form | None = None
 
     def __post_init__(self) -> None:

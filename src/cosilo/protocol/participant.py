@@ -137,6 +137,11 @@ class Participant(ABC):
         #: Whether its model is now the one of local training, which is kept for good.
         self.trained_alone = False
 
+    @property
+    def exact_scores(self) -> bool:
+        """Whether what is found on its own data may leave with all digits and counts."""
+        return self.allow is None or self.allow.exact_scores
+
     def recall(
         self, trained: bool, notes: Mapping[str, Value], scores: Mapping[Stage, Mapping[Measure, Score]]
     ) -> None:

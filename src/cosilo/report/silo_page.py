@@ -5,8 +5,9 @@ from typing import Any
 
 from cosilo.report.run_page import environment
 from cosilo.runs.durable_files import write
-from cosilo.runs.kept_models import chosen, last_continued
+from cosilo.runs.kept_models import chosen, last_continued, last_state, notes_of
 from cosilo.runs.silo_runs import SiloRun
+from cosilo.silo.guard import Decision, noted
 
 
 def write_silo_page(run: SiloRun) -> Path:
@@ -19,6 +20,7 @@ def write_silo_page(run: SiloRun) -> Path:
         scores=_scores(run.scores),
         fields=_fields(run),
         models=_models(run),
+        decision=_decision(run),
         used=chosen(run.folder) or "what the run ended with",
         log=(run.folder / "log.txt").read_text("utf-8") if (run.folder / "log.txt").exists() else "",
     )
@@ -48,6 +50,12 @@ def _fields(run: SiloRun) -> list[tuple[int, str, str, str, str, int]]:
         for entry in run.left
         for name, field in entry.get("fields", {}).items()
     ]
+
+
+def _decision(run: SiloRun) -> Decision | None:
+    """What its own data said of the model that it was offered last."""
+    state = last_state(run.folder)
+    return None if state is None else noted(notes_of(state))
 
 
 def _models(run: SiloRun) -> list[str]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from cosilo.aggregation.voting import kappa
 from cosilo.learners.base import Codes, Learner
+from cosilo.protocol.message import Fields
 from cosilo.silo.data import Examples
 from cosilo.silo.holdings import Holdings
 
@@ -62,6 +63,11 @@ class Decision:
         """
         lead, error = self.gained - self.lost, math.sqrt(self.gained + self.lost)
         return lead > AHEAD * error if self.doubtful else lead >= -BEHIND * error
+
+
+def noted(notes: Fields) -> Decision | None:
+    """The last decision among a silo's notes; None if there was no offer."""
+    return Decision(*map(int, notes.array("guard"))) if "guard" in notes else None
 
 
 def decide(before: Codes, after: Codes, y: Codes, agreement: float = 1.0) -> Decision:

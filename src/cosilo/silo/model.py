@@ -16,7 +16,7 @@ from cosilo.protocol.task import Task
 from cosilo.runs.durable_files import read_json
 from cosilo.runs.kept_models import check_kept, chosen, last_continued, last_state, notes_of
 from cosilo.silo import predicting
-from cosilo.silo.guard import Decision
+from cosilo.silo.guard import noted
 from cosilo.silo.predictor import Predictor
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ def open_model(record: Path, about: Mapping[str, Any], learner: Learner, which: 
 
 def _refused(notes: Fields) -> bool:
     """Whether the silo's own data spoke against what the federation offered."""
-    return "guard" in notes and not Decision(*map(int, notes.array("guard"))).accepted
+    decision = noted(notes)
+    return decision is not None and not decision.accepted
 
 
 def labels_of(about: Mapping[str, Any]) -> NDArray[Any]:

@@ -23,7 +23,7 @@ from cosilo.protocol.step import Step
 from cosilo.silo import predicting
 from cosilo.silo.data import Examples
 from cosilo.silo.fitting import ClassWeights, Fit, fit_control, fit_for_a_look, fit_with_trial
-from cosilo.silo.guard import Decision, by_held_out, out_of_fold
+from cosilo.silo.guard import Decision, by_held_out, noted, out_of_fold
 from cosilo.silo.holdings import Holdings
 from cosilo.silo.labeller import Labeller
 from cosilo.silo.lessons import Lessons
@@ -213,7 +213,7 @@ class Silo(Holdings, Predictor):
     @property
     def decision(self) -> Decision | None:
         """What its own data said of the last model that it was offered; None if there was no offer."""
-        return Decision(*map(int, self.notes.array("guard"))) if "guard" in self.notes else None
+        return noted(self.notes)
 
     def take_score(self, stage: Stage) -> None:
         """Judge the model on the test data, privately; model and score are kept with this step.

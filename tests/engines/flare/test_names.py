@@ -9,7 +9,11 @@ from cosilo.engines.flare.names import FederationName, Host, SiloName
 @pytest.mark.parametrize(
     ("kind", "good", "bad"),
     [
-        (SiloName, ["a", "north-1", "N_2", "x" * 64], ["", "-a", "a.b", "a b", "x" * 65, "Server", "admin"]),
+        (
+            SiloName,
+            ["a", "north-1", "N_2", "x" * 64],
+            ["", "-a", "a.b", "a b", "x" * 65, "Server", "admin", "Münster", "北京"],
+        ),
         (FederationName, ["clinics", "a-1", "x" * 40], ["", "a_b", "-a", "x" * 41, "a\n"]),
         (
             Host,

@@ -32,3 +32,7 @@ def test_a_decision_as_it_was_told():
         "lost": 1,
         "doubtful": False,
     }
+    assert decision_of(Fields({"taken": 0, "doubtful": 1})).model_dump(exclude_none=True) == {
+        "taken": False,
+        "doubtful": True,
+    }

@@ -1,7 +1,10 @@
 """The engine of FLARE's simulator, which is imported where FLARE is not installed too."""
 
+from collections.abc import Sequence
+
 from cosilo.coordination.run_loop import PlannedRun
 from cosilo.engines.flare import need_flare
+from cosilo.engines.flare.names import check_silo_name
 from cosilo.errors import ConfigError
 
 
@@ -11,11 +14,13 @@ class FlareSimulator:
     Silos made in Python stay in their process: the recipe is read again in each.
     """
 
-    def ready(self, from_recipe: bool) -> None:
-        """FLARE has to be installed, and the silos have to come from a recipe."""
+    def ready(self, silos: Sequence[str], from_recipe: bool) -> None:
+        """FLARE has to be installed, and silos have to come from a recipe, with names that FLARE can use."""
         need_flare()
         if not from_recipe:
             raise ConfigError("the flare engine runs recipes: silos made in Python stay in their process")
+        for name in silos:
+            check_silo_name(name, f"silo {name!r}")
 
     def about(self) -> dict[str, str | int]:
         """Its name."""
@@ -25,7 +30,4 @@ class FlareSimulator:
         """Do what is left of a run."""
         from cosilo.engines.flare.simulator import simulate
 
-        for name in planned.terms.silos:
-            if not name.isascii():
-                raise ConfigError(f"silo {name!r}: FLARE wants names of letters a to z, digits, '_' and '-'")
         simulate(planned.run.folder, planned.terms.silos)

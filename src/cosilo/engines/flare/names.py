@@ -3,7 +3,9 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, TypeAdapter, ValidationError
+
+from cosilo.errors import ConfigError
 
 #: The coordinator's kit and its parts: the server, who asks it for runs, and what signs certificates.
 COORDINATOR, SERVER, ADMIN, AUTHORITY = "coordinator", "server", "admin", "authority"
@@ -45,3 +47,11 @@ Host = Annotated[
         "a host name or an IPv4 address at which silos reach this machine",
     ),
 ]
+
+
+def check_silo_name(name: str, where: str) -> str:
+    """The name, if a silo on FLARE can have it; the error begins with where it was found."""
+    try:
+        return TypeAdapter(SiloName).validate_python(name)
+    except ValidationError as error:
+        raise ConfigError(f"{where}: name: got {name!r}; wants {error.errors()[0]['ctx']['error']}") from None

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings, Share, SiloSettings, Strict, explain, read
@@ -92,14 +92,6 @@ def read_settings(path: Path) -> SiloSettings:
         return SiloSettings.model_validate(read(path))
     except ValidationError as error:
         raise ConfigError(explain(error, str(path), SiloSettings)) from None
-
-
-def check_silo_name(name: str, path: Path) -> str:
-    """The name of a silo that asks for a kit; raise if no kit can have it."""
-    try:
-        return TypeAdapter(SiloName).validate_python(name)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: name: got {name!r}; wants {error.errors()[0]['ctx']['error']}") from None
 
 
 def read_silo(path: Path) -> Silo | Institution:

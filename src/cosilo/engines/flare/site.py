@@ -69,7 +69,7 @@ class Site:
             silo, method = self.silo(name, kit)
             if silo.allow is not None and silo.allow.approve == "ask":
                 host, port = address(kit)
-                words = in_words(method, silo.allow, f"{host}:{port}")
+                words = in_words(method, silo, silo.allow, f"{host}:{port}")
                 approval.wait_for(self._folder, words, silo.privacy_lines(kinds_sent(method, silo)))
             silo.preload()
             self._boundary = open_boundary(silo, method, self.seed, self._folder)

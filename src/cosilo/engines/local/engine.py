@@ -1,5 +1,7 @@
 """The local engine: all silos on this machine."""
 
+from collections.abc import Sequence
+
 from cosilo.coordination.run_loop import PlannedRun, coordinate_run
 from cosilo.engines.local.in_process import InProcess
 from cosilo.engines.local.workers import Workers
@@ -29,7 +31,7 @@ class LocalEngine:
     def __repr__(self) -> str:
         return f"LocalEngine(workers={self.workers})"
 
-    def ready(self, from_recipe: bool) -> None:
+    def ready(self, silos: Sequence[str], from_recipe: bool) -> None:
         """Nothing to check: it can always run."""
 
     def about(self) -> dict[str, str | int]:

@@ -1,5 +1,7 @@
 """The engine of a Ray cluster, which is imported where Ray is not installed too."""
 
+from collections.abc import Sequence
+
 from cosilo.coordination.run_loop import PlannedRun, coordinate_run
 from cosilo.engines.ray import need_ray
 from cosilo.errors import ConfigError
@@ -30,7 +32,7 @@ class RayEngine:
     def __repr__(self) -> str:
         return f"RayEngine(address={self.address!r})"
 
-    def ready(self, from_recipe: bool) -> None:
+    def ready(self, silos: Sequence[str], from_recipe: bool) -> None:
         """Ray has to be installed, the silos have to come from a recipe, and the cluster has to be there."""
         need_ray()
         if not from_recipe:

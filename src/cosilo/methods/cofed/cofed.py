@@ -42,7 +42,7 @@ from cosilo.methods.cofed.alarm import misnamed, single_votes
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, with_labels, without_vote
 from cosilo.methods.cofed.findings import Vote, Votes, decision_of, vote_of
 from cosilo.methods.effort import Effort, epochs_of
-from cosilo.protocol.forms import SHARE
+from cosilo.protocol.forms import SHARE, YES_OR_NO, Count
 from cosilo.protocol.message import Fields, Message, Shared
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
@@ -54,6 +54,11 @@ from cosilo.silo.silo import Silo
 from cosilo.text import listing
 
 Weight = Annotated[float, Field(ge=0)]
+
+
+def _counted(about: str) -> Shared:
+    """A count of the silo's own instances."""
+    return Shared("metrics", about, optional=True, exact=True, form=Count(least=0))
 
 
 class CoFED(Method):
@@ -332,19 +337,25 @@ class CoFED(Method):
         voluntary=True,
         timed=False,
         after="update",
-        taken=Shared("metrics", "whether it uses the model that it was offered", optional=True),
-        instances=Shared("metrics", "how many of its own instances it was asked on", optional=True),
-        gained=Shared("metrics", "how many of these only the offered model gets right", optional=True),
-        lost=Shared("metrics", "how many of these only the offered model gets wrong", optional=True),
-        doubtful=Shared("metrics", "whether it asked for proof of a gain", optional=True),
+        taken=Shared(
+            "metrics", "whether it uses the model that it was offered", optional=True, form=YES_OR_NO
+        ),
+        doubtful=Shared("metrics", "whether it asked for proof of a gain", optional=True, form=YES_OR_NO),
+        instances=_counted("how many of its own instances it was asked on"),
+        gained=_counted("how many of these only the offered model gets right"),
+        lost=_counted("how many of these only the offered model gets wrong"),
     )
     def decision(self, silo: Silo) -> Message:
-        """What its own data said of the model that it was offered; nothing if there was no offer."""
+        """What its own data said of the model that it was offered; nothing if there was no offer.
+
+        The counts tell how much data there is, so they leave only with `exact_scores`.
+        """
         found = silo.decision
         if found is None:
             return {}
-        told = {"instances": found.instances, "gained": found.gained, "lost": found.lost}
-        return {"taken": int(found.accepted), "doubtful": int(found.doubtful), **told}
+        told: Message = {"taken": int(found.accepted), "doubtful": int(found.doubtful)}
+        counts = {"instances": found.instances, "gained": found.gained, "lost": found.lost}
+        return {**told, **counts} if silo.exact_scores else told
 
     @step(timed=False, after="train")
     def finish(self, silo: Silo) -> None:

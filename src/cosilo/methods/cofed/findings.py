@@ -43,10 +43,11 @@ class OwnDecision(BaseModel):
 
     #: Whether the silo uses the model that it was offered.
     taken: bool
-    #: Instances it was asked on; those that only the offer gets right, and that it alone gets wrong.
-    instances: int
-    gained: int
-    lost: int
+    #: Instances it was asked on; those that only the offer gets right, and that it alone gets wrong. Silos
+    #: that do not share exact scores keep these to themselves.
+    instances: int | None = None
+    gained: int | None = None
+    lost: int | None = None
     #: Whether silos agree too little on the pool, so that it asked for proof of a gain.
     doubtful: bool
 
@@ -82,12 +83,11 @@ def vote_of(
 
 def decision_of(reply: Fields) -> OwnDecision:
     """What a silo told of its decision."""
+    counts = {name: reply.integer(name) for name in ("instances", "gained", "lost") if name in reply}
     return OwnDecision(
         taken=bool(reply.integer("taken")),
-        instances=reply.integer("instances"),
-        gained=reply.integer("gained"),
-        lost=reply.integer("lost"),
-        doubtful=bool(reply.integer("doubtful")),
+        doubtful="doubtful" in reply and bool(reply.integer("doubtful")),
+        **counts,
     )
 
 

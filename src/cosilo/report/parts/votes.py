@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from cosilo.methods.cofed import Vote, Votes
+from cosilo.methods.cofed import OwnDecision, Vote, Votes
 from cosilo.protocol.stage import LOCAL, Stage
 from cosilo.report.bars import MOST_BARS, named_bars
 from cosilo.report.formatting import percent, ratio, short
@@ -114,8 +114,7 @@ def _decisions_card(vote: Vote, results: Results) -> Card:
                 "federated" if one.taken else "its own",
                 percent(local.accuracy) if local else "–",
                 percent(offered) if offered is not None else "–",
-                f"{one.gained} better, {one.lost} worse of {one.instances:,}"
-                + ("; wants proof" if one.doubtful else ""),
+                _said(one),
             ]
         )
     return Card(
@@ -135,6 +134,17 @@ def _decisions_card(vote: Vote, results: Results) -> Card:
             rows,
         ),
     )
+
+
+def _said(one: OwnDecision) -> str:
+    """What a silo's own data said of an offer: in numbers, if the silo tells them."""
+    if None not in (one.instances, one.gained, one.lost):
+        text = f"{one.gained} better, {one.lost} worse of {one.instances:,}"
+    elif one.doubtful:
+        text = "a gain" if one.taken else "no gain"
+    else:
+        text = "nothing against it" if one.taken else "against it"
+    return text + ("; wants proof" if one.doubtful else "")
 
 
 def mean_agreement(vote: Vote) -> float | None:
