@@ -44,7 +44,7 @@ DEVELOPMENT = {
     "shifted_images": ("shifted images", False, range(50, 56)),
     "nonsense_digits": ("quick digits", True, range(4)),
 }
-BEHIND = (0.0, 0.5, 1.0, 1.645, 2.0, math.inf)
+BEHIND = (0.0, 0.5, 1.0, 1.282, 1.645, 2.0, math.inf)
 
 
 def difference(before: Silo, after: Silo, examples: Examples) -> tuple[bool, float]:

@@ -1,5 +1,7 @@
 """Several methods on several seeds of one recipe: everything is checked first, then run, one after the other.
 
+On a cluster with room for several runs they go side by side.
+
 ```
 comparison.json   the recipe, the methods, the seeds     comparison.html   the report
 METHOD-seedN/     one run each, as `cosilo run` makes it
@@ -20,8 +22,9 @@ from cosilo.comparison.plan import Plan, has_plan, make_plan, merge_plans, read_
 from cosilo.config import build
 from cosilo.config.build import Source
 from cosilo.config.settings import validate
-from cosilo.coordination.run_loop import Engine
+from cosilo.coordination.run_loop import Engine, SideBySide
 from cosilo.errors import ConfigError, CosiloError, RunError, SiloFailed
+from cosilo.protocol.events import Observer
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
 from cosilo.runs.run import RunDirectory, locked, new_folder_name
 from cosilo.text import listing
@@ -157,29 +160,67 @@ def _problems(plan: Plan, seed: int, members: build.Members, folder: Path) -> li
 def _run(
     plan: Plan, seeds: Sequence[int], folder: Path, tell: Callable[[str], None], engine: Engine | str
 ) -> Comparison:
+    lines = {
+        (method, seed): f"{method}, seed {seed} ({number} of {len(plan.cells)})"
+        for number, (method, seed) in enumerate(plan.cells, start=1)
+        if seed in seeds
+    }
+    finished = {cell for cell in lines if _finished(_place(folder, cell))}
+    rest = [cell for cell in lines if cell not in finished]
+    for cell in finished:
+        tell(f"{lines[cell]}: finished before")
+    at_once = engine.runs_at_once(plan.settings.workers) if isinstance(engine, SideBySide) else 1
+    errors: dict[MethodAndSeed, str] = {}
+    if isinstance(engine, SideBySide) and min(at_once, len(rest)) > 1:
+        tell(f"{at_once} runs at once: the cluster has room for the workers of so many")
+        jobs = {cell: (str(folder.resolve()), *cell) for cell in rest}
+        for cell, text in engine.side_by_side(run_cell, jobs, at_once):
+            tell(lines[cell])
+            if text is not None:
+                errors[cell] = text
+    else:
+        members: dict[int, build.Members] = {}
+        for cell in rest:
+            tell(lines[cell])
+            try:
+                if cell[1] not in members:
+                    members = {cell[1]: plan.members(cell[1])}  # the data of one seed at a time
+                _run_one(plan, cell, members[cell[1]], folder, engine)
+            except CosiloError as error:
+                errors[cell] = str(error)
     runs, failures = {}, {}
-    members: dict[int, build.Members] = {}
-    for number, cell in enumerate(plan.cells, start=1):
-        method, seed = cell
-        if seed not in seeds:
-            continue
+    for cell in lines:
         path = _place(folder, cell)
-        done = _finished(path)
-        line = f"{method}, seed {seed} ({number} of {len(plan.cells)})"
-        tell(f"{line}: finished before" if done else line)
-        try:
-            if not done:
-                if seed not in members:
-                    members = {seed: plan.members(seed)}  # the data of one seed at a time
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", SiloFailed)
-                    plan.federation(cell, members[seed], engine).run(path)
-            runs[cell] = RunDirectory(path)
-            if failed := runs[cell].failed_silos():
-                tell(f"{line}: {failed}")
-        except CosiloError as error:
-            failures[cell] = FailedRun(_reason(path) or str(error), str(error))
+        if cell in errors:
+            failures[cell] = FailedRun(_reason(path) or errors[cell], errors[cell])
+            continue
+        runs[cell] = RunDirectory(path)
+        if failed := runs[cell].failed_silos():
+            tell(f"{lines[cell]}: {failed}")
     return plan.comparison(folder, runs, failures)
+
+
+def _run_one(
+    plan: Plan,
+    cell: MethodAndSeed,
+    members: build.Members,
+    folder: Path,
+    engine: Engine | str,
+    observers: Sequence[Observer] | None = None,
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SiloFailed)
+        plan.federation(cell, members, engine).run(_place(folder, cell), observers=observers)
+
+
+def run_cell(engine: Engine, folder: str, method: str, seed: int) -> str | None:
+    """Do one run of a comparison on disk, in a process of its own; returns the text of an error, or None."""
+    plan = read_plan(Path(folder))
+    try:
+        _run_one(plan, (method, seed), plan.members(seed), Path(folder), engine, observers=())
+    except CosiloError as error:
+        return str(error)
+    return None
 
 
 def _place(folder: Path, cell: MethodAndSeed) -> Path:

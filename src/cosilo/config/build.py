@@ -66,6 +66,7 @@ def make_members(settings: Settings, source: Source) -> Members:
     from cosilo.config.silos import make_pool, make_silos
     from cosilo.config.simulation import simulate
 
+    allow_imports_beside(source)
     rest: Table | None = None
     silos: Sequence[Silo | Institution]
     if settings.simulation is not None:

@@ -2,10 +2,10 @@
 
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cosilo.coordination.asking import SilosDoNotFit
 from cosilo.coordination.coordinator import Silos
@@ -89,6 +89,25 @@ class Engine(Protocol):
 
     def execute(self, planned: PlannedRun) -> None:
         """Do the rest of a run; its directory then has the result, or says how far it got."""
+
+
+@runtime_checkable
+class SideBySide(Protocol):
+    """What an engine may also be able to do: several runs of a comparison at a time."""
+
+    def runs_at_once(self, workers: int) -> int:
+        """How many runs there is room for, if each has so many workers."""
+
+    def side_by_side(
+        self,
+        work: Callable[..., str | None],
+        jobs: Mapping[tuple[str, int], tuple[object, ...]],
+        at_once: int,
+    ) -> Iterator[tuple[tuple[str, int], str | None]]:
+        """Have `work(engine, *arguments)` done for each job in a process of its own.
+
+        Yields each job when it is done, with what the work returned: the text of an error, or None.
+        """
 
 
 def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:

@@ -7,8 +7,12 @@ from hashlib import sha256
 from typing import Any
 
 from cosilo import Run
+from cosilo.comparison.compare import run_plan
+from cosilo.comparison.plan import make_plan
+from cosilo.config import build
 from cosilo.engines.ray.carrier import RayCarrier
 from cosilo.engines.ray.cluster import connected
+from cosilo.engines.ray.engine import RayEngine
 from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
 from cosilo.protocol.message import encode
 
@@ -137,3 +141,37 @@ def test_a_step_that_takes_too_long_is_stopped_and_one_that_kills_its_host_is_as
     }
     assert len(found) == 6
     assert not [answer for answer in again if isinstance(answer.content, Failure)]
+
+
+def test_runs_of_a_comparison_go_side_by_side_and_are_those_of_one_machine(bench, tmp_path):
+    values = bench.values(workers=1)
+    source = build.Source("recipe.toml", bench.folder)
+    plan = make_plan(values, source, ["local", "cofed"], 2)
+    here = run_plan(plan, tmp_path / "here")
+    bench.clear()
+    (bench.folder / "hold-0").touch()
+    there, lines = tmp_path / "there", []
+    at_once: list[int] = []
+
+    def release() -> None:  # when the first silo of several runs is being trained
+        begun = "*/journal/*-train"
+        try:
+            wait_until(lambda: len(list(there.glob(begun))) == 3)
+            at_once.append(len(list(there.glob(begun))))
+        finally:
+            (bench.folder / "hold-0").unlink()
+
+    releaser = threading.Thread(target=release)
+    releaser.start()
+    found = run_plan(plan, there, lines.append, engine=RayEngine(bench.address))
+    releaser.join()
+    assert not found.failures
+    assert at_once == [3]
+    assert "3 runs at once: the cluster has room for the workers of so many" in lines
+    assert not found.failures
+    for cell, run in here.runs.items():
+        assert found.runs[cell].result == run.result
+
+    again: list[str] = []
+    run_plan(plan, there, again.append, engine=RayEngine(bench.address))
+    assert sum("finished before" in line for line in again) == 4

@@ -1,6 +1,6 @@
 """The engine of a Ray cluster, which is imported where Ray is not installed too."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cosilo.coordination.run_loop import PlannedRun, coordinate_run
 from cosilo.engines.ray import need_ray
@@ -44,6 +44,29 @@ class RayEngine:
     def about(self) -> dict[str, str | int]:
         """Its name."""
         return {"engine": "ray"}
+
+    def runs_at_once(self, workers: int) -> int:
+        """As many as the cluster has CPUs for the workers of; a run without a number takes all of it."""
+        import ray
+
+        from cosilo.engines.ray.cluster import connected
+
+        with connected(self.address):
+            return int(ray.cluster_resources().get("CPU", 0.0)) // workers if workers else 1
+
+    def side_by_side(
+        self,
+        work: Callable[..., str | None],
+        jobs: Mapping[tuple[str, int], tuple[object, ...]],
+        at_once: int,
+    ) -> Iterator[tuple[tuple[str, int], str | None]]:
+        """Each job is a task on this node that takes no CPU: the hosts that it asks for do the work."""
+        from cosilo.engines.ray.cluster import connected
+        from cosilo.engines.ray.tasks import tasks_here
+
+        with connected(self.address):
+            given = {job: (RayEngine(), *arguments) for job, arguments in jobs.items()}
+            yield from tasks_here(work, given, at_once)
 
     def execute(self, planned: PlannedRun) -> None:
         """Do the rest of a run on the cluster."""
