@@ -249,3 +249,13 @@ def test_one_case_at_a_time_joins_the_same_record(folder):
     assert wrong.stderr == (
         "error: mine: no case 'lose' in laptop size (did you mean 'loose'?); there are loose, strict\n"
     )
+
+
+def test_single_seeds_make_one_page(folder):
+    for seed in (1, 0):  # on two machines, say
+        words = ["--seed", seed, "--case", "strict", "--dir", f"at-{seed}", "--page", "results.md"]
+        cosilo("reproduce", "mine.toml", *words, cwd=folder)
+    assert [path.name for path in folder.glob("at-1/*/*/cofed-seed*")] == ["cofed-seed1"]
+    record = json.loads((folder / "results" / "mine-laptop.json").read_text())
+    assert record["seeds"] == [0, 1]
+    assert None not in record["values"]["strict.cofed.elected"]

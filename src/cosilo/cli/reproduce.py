@@ -50,6 +50,12 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="How many seeds; unless told, 3 in laptop size and 1 in the others."),
     ] = None,
+    only: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--seed", help="Only this seed; may be given several times. Pages join records by seed."
+        ),
+    ] = None,
     cases: Annotated[
         list[str] | None, typer.Option("--case", help="Only this case of it; may be given several times.")
     ] = None,
@@ -80,7 +86,8 @@ def reproduce(
         raise ConfigError("reproduce: wants a NAME, --all, --list or --page; --list shows the names")
     where = chosen_engine(engine, address)
     chosen = [one.only(cases, size) for one in chosen] if cases else chosen
-    failed = _reproduce_each(chosen, size, seeds or (3 if size == "laptop" else 1), folder, hours, where)
+    how_many = seeds or (3 if size == "laptop" else 1)
+    failed = _reproduce_each(chosen, size, only or how_many, folder, hours, where)
     if page is not None:
         _page(page, folder)
     if failed:
@@ -90,7 +97,7 @@ def reproduce(
 def _reproduce_each(
     chosen: "list[Reproduction]",
     size: Size,
-    seeds: int,
+    seeds: int | list[int],
     folder: Path,
     hours: float | None,
     engine: "Engine | str",
@@ -189,7 +196,7 @@ def _listed(folder: Path) -> "Table":
 
 def _page(path: Path, folder: Path) -> None:
     from cosilo.reproduce.library import reproductions
-    from cosilo.reproduce.record import RECORD_FILE, read_record, write_record
+    from cosilo.reproduce.record import RECORD_FILE, joined, read_record, write_record
     from cosilo.reproduce.results_page import write_page
     from cosilo.reproduce.run_cases import measure_again
 
@@ -202,7 +209,8 @@ def _page(path: Path, folder: Path) -> None:
         record = read_record(found)
         if record.name in library:
             record = measure_again(library[record.name], record, found.parent)
-        write_record(record, beside / record.file)
+        there = beside / record.file
+        write_record(joined(read_record(there), record) if there.exists() else record, there)
     missing = write_page(path, library)
     say(f"page: {path}")
     if missing:

@@ -65,7 +65,11 @@ def default_folder(values: Mapping[str, Any], source: Source) -> Path:
 
 
 def plan_for(
-    values: Mapping[str, Any], source: Source, methods: Sequence[str], seeds: int, folder: Path
+    values: Mapping[str, Any],
+    source: Source,
+    methods: Sequence[str],
+    seeds: int | Sequence[int],
+    folder: Path,
 ) -> Plan:
     """What is to be compared, with what the folder's comparison has already."""
     plan = make_plan(values, source, methods, seeds)

@@ -204,14 +204,21 @@ def _home(kind: type[Method], key: str) -> type:
     return [cls for cls in kind.__mro__ if key in inspect.get_annotations(cls)][-1]
 
 
-def make_plan(values: Mapping[str, Any], source: Source, methods: Sequence[str], seeds: int) -> Plan:
-    """The plan for some methods on `seeds` seeds from the recipe's own on; names and parameters are right."""
+def make_plan(
+    values: Mapping[str, Any], source: Source, methods: Sequence[str], seeds: int | Sequence[int]
+) -> Plan:
+    """The plan for some methods; names and parameters are right.
+
+    `seeds`: how many, from the recipe's own on, or which.
+    """
     if not methods or not all(methods):
         raise ConfigError(f"methods: got {','.join(methods)!r}; wants some of {listing(METHODS)}")
-    if seeds < 1:
-        raise ConfigError(f"seeds: got {seeds}; wants at least 1")
-    first = validate(values, source.name).seed
-    plan = Plan(source, values, tuple(dict.fromkeys(methods)), tuple(range(first, first + seeds)))
+    if isinstance(seeds, int):
+        if seeds < 1:
+            raise ConfigError(f"seeds: got {seeds}; wants at least 1")
+        first = validate(values, source.name).seed
+        seeds = range(first, first + seeds)
+    plan = Plan(source, values, tuple(dict.fromkeys(methods)), tuple(sorted(set(seeds))))
     plan.make_methods()
     return plan
 

@@ -61,8 +61,8 @@ class Reproduction:
         now = {case: self.digest(case, record.size) for case in run if case in self.about.case}
         return [case for case in run if case not in now or record.recipes.get(case) != now[case]]
 
-    def plans(self, size: Size, seeds: int, folder: Path) -> dict[str, Plan]:
-        """By case: what is compared, with what is in the case's folder already."""
+    def plans(self, size: Size, seeds: int | Sequence[int], folder: Path) -> dict[str, Plan]:
+        """By case: what is compared, with what is in its folder already; `seeds`: how many, or which."""
         if size not in self.about.sizes:
             raise ConfigError(f"{self.name}: has no {size} size; it has {listing(self.about.sizes)}")
         source = Source(f"{self.name}.toml", self.folder)

@@ -3,7 +3,8 @@
 import os
 import platform
 import subprocess
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,67 @@ class ReproductionRecord:
     def file(self) -> str:
         """What its file is called beside those of other reproductions."""
         return f"{self.name}-{self.size}.json"
+
+
+def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionRecord:
+    """What two records of one reproduction in one size say together: cases and seeds may have been run apart.
+
+    Of a case with another recipe than before only the new values count; otherwise they count where both have
+    some.
+    """
+    seeds = sorted({*old.seeds, *new.seeds})
+    outdated = {case for case, recipe in new.recipes.items() if old.recipes.get(case, recipe) != recipe}
+
+    def rows(one: Mapping[str, list[Any]], other: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+        found = {}
+        for path in dict.fromkeys([*one, *other]):
+            was = {} if _case(path) in outdated else dict(zip(old.seeds, one.get(path, ()), strict=False))
+            now = dict(zip(new.seeds, other.get(path, ()), strict=False))
+            found[path] = [now[seed] if now.get(seed) is not None else was.get(seed) for seed in seeds]
+        return found
+
+    def curves(path: str) -> list[list[tuple[float, float]]]:
+        was = [] if _case(path) in outdated else old.curves.get(path, [])
+        points = [list(map(tuple, curve)) for curve in was]
+        return was + [curve for curve in new.curves.get(path, []) if list(map(tuple, curve)) not in points]
+
+    before, after = _cells(old), _cells(new)
+    left = {cell for cell in before - after if cell[0] not in outdated}
+    return replace(
+        new,
+        seeds=seeds,
+        values=rows(old.values, new.values),
+        silos=rows(old.silos, new.silos),
+        curves={path: curves(path) for path in dict.fromkeys([*old.curves, *new.curves])},
+        recipes={**old.recipes, **new.recipes},
+        minutes=round(new.minutes + old.minutes * len(left) / max(len(before), 1), 1),
+        machine=_both(old.machine, new.machine) if left else new.machine,
+        commit=_both(old.commit, new.commit) if left else new.commit,
+        scale=_both(old.scale, new.scale) if left else new.scale,
+    )
+
+
+def _case(path: str) -> str:
+    return path.partition(".")[0]
+
+
+def _cells(record: ReproductionRecord) -> set[tuple[str, int]]:
+    """The cases and seeds that it has values of."""
+    return {
+        (_case(path), seed)
+        for path, values in record.values.items()
+        for seed, value in zip(record.seeds, values, strict=True)
+        if value is not None
+    }
+
+
+def _both(one: str, other: str) -> str:
+    """Two words for the page, if they differ.
+
+    >>> _both("100 silos", "50 silos"), _both("abc1234, def5678", "def5678")
+    ('100 silos, 50 silos', 'abc1234, def5678')
+    """
+    return ", ".join(dict.fromkeys([*one.split(", "), *other.split(", ")]))
 
 
 def write_record(record: ReproductionRecord, path: Path) -> None:

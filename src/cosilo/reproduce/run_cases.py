@@ -1,7 +1,7 @@
 """Run a reproduction: case after case, each a comparison that continues where it stopped."""
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from cosilo.version import __version__
 def run_reproduction(
     one: Reproduction,
     size: Size,
-    seeds: int,
+    seeds: int | Sequence[int],
     parent: Path,
     tell: Callable[[str], None] = lambda line: None,
     engine: Engine | str = "local",
@@ -30,7 +30,7 @@ def run_reproduction(
     """Run what is not finished yet, all cases on a seed before the next; everything is checked before.
 
     Whenever a case is through with a seed, the record is written: what is cut short has a record of what was
-    finished, and a record grows with the seeds.
+    finished, and a record grows with the seeds. `seeds`: how many, from the recipe's own on, or which.
     """
     folder = folder_of(parent, one.name, size)
     plans = one.plans(size, seeds, folder)
