@@ -39,7 +39,8 @@ def test_seeds_that_were_run_apart():
     assert both.silos == {"iid.cofed.relative": [{"s": 1.1}, {"s": 1.3}]}
     assert both.curves == {"iid.cofed.accuracy over rounds": [[(1.0, 0.5)], [(1.0, 0.6)]]}
     assert (both.minutes, both.commit, both.date) == (90.0, "abc1234, def5678", "2026-01-02")
-    assert joined(both, second) == replace(both, minutes=both.minutes)  # a second time changes nothing
+    assert both.spent == {"iid 200": 30.0, "other 200": 30.0, "iid 201": 30.0}
+    assert joined(both, second) == both  # a second time changes nothing
 
 
 def test_a_case_of_another_recipe_replaces_what_was_there():

@@ -50,6 +50,8 @@ class ReproductionRecord:
     silos: dict[str, list[dict[str, float] | None]] = field(default_factory=dict)
     #: By line of a curve: its points, for each seed on which there are some.
     curves: dict[str, list[list[tuple[float, float]]]] = field(default_factory=dict)
+    #: The minutes by case and seed, such as "iid 200".
+    spent: dict[str, float] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -79,8 +81,12 @@ def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionReco
         points = [list(map(tuple, curve)) for curve in was]
         return was + [curve for curve in new.curves.get(path, []) if list(map(tuple, curve)) not in points]
 
-    before, after = _cells(old), _cells(new)
-    left = {cell for cell in before - after if cell[0] not in outdated}
+    left = {
+        cell: minutes
+        for cell, minutes in _spent(old).items()
+        if cell not in _spent(new) and cell.split()[0] not in outdated
+    }
+    spent = {**left, **_spent(new)}
     return replace(
         new,
         seeds=seeds,
@@ -88,7 +94,8 @@ def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionReco
         silos=rows(old.silos, new.silos),
         curves={path: curves(path) for path in dict.fromkeys([*old.curves, *new.curves])},
         recipes={**old.recipes, **new.recipes},
-        minutes=round(new.minutes + old.minutes * len(left) / max(len(before), 1), 1),
+        minutes=round(sum(spent.values()), 1),
+        spent=spent,
         machine=_both(old.machine, new.machine) if left else new.machine,
         commit=_both(old.commit, new.commit) if left else new.commit,
         scale=_both(old.scale, new.scale) if left else new.scale,
@@ -99,14 +106,15 @@ def _case(path: str) -> str:
     return path.partition(".")[0]
 
 
-def _cells(record: ReproductionRecord) -> set[tuple[str, int]]:
-    """The cases and seeds that it has values of."""
-    return {
-        (_case(path), seed)
+def _spent(record: ReproductionRecord) -> dict[str, float]:
+    """The minutes by case and seed; records that do not tell them have spent as much on each."""
+    cells = dict.fromkeys(
+        f"{_case(path)} {seed}"
         for path, values in record.values.items()
         for seed, value in zip(record.seeds, values, strict=True)
         if value is not None
-    }
+    )
+    return record.spent or {cell: round(record.minutes / len(cells), 2) for cell in cells}
 
 
 def _both(one: str, other: str) -> str:
@@ -127,7 +135,7 @@ def read_record(path: Path) -> ReproductionRecord:
     """A record from its file."""
     found: dict[str, Any] = read_json(path)
     known = {one.name for one in fields(ReproductionRecord)}
-    if not known - {"recipes", "silos", "curves"} <= set(found) <= known:
+    if not known - {"recipes", "silos", "curves", "spent"} <= set(found) <= known:
         raise RunError(f"{path}: is not the record of a reproduction; delete it and reproduce it again")
     return ReproductionRecord(**found)
 

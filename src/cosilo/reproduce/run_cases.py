@@ -1,6 +1,7 @@
 """Run a reproduction: case after case, each a comparison that continues where it stopped."""
 
 import datetime
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,12 +76,14 @@ def measure_again(one: Reproduction, old: ReproductionRecord, folder: Path) -> R
 
 
 def _record(one: Reproduction, size: Size, found: Mapping[str, Comparison]) -> ReproductionRecord:
+    spent = _minutes(found)
     return ReproductionRecord(
         name=one.name,
         size=size,
         seeds=finished_seeds(found),
         values=measure(found, one.about),
-        minutes=round(_seconds(found) / 60, 1),
+        minutes=round(sum(spent.values()), 1),
+        spent=spent,
         machine=machine(),
         commit=commit(),
         version=__version__,
@@ -105,9 +108,13 @@ def _check(one: Reproduction, plans: Mapping[str, Plan], folder: Path) -> None:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
 
 
-def _seconds(found: Mapping[str, Comparison]) -> float:
-    runs = [run for comparison in found.values() for run in comparison.runs.values()]
-    return sum(numbers(run).seconds for run in runs)
+def _minutes(found: Mapping[str, Comparison]) -> dict[str, float]:
+    """What the finished runs of each case and seed took."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for case, comparison in found.items():
+        for (_, seed), run in comparison.runs.items():
+            spent[f"{case} {seed}"] += numbers(run).seconds / 60
+    return {cell: round(minutes, 2) for cell, minutes in spent.items()}
 
 
 def _scale(found: Mapping[str, Comparison]) -> str:
