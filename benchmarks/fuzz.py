@@ -27,7 +27,8 @@ from cosilo.errors import BadMessage, CosiloError
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Answer, Ask
 from cosilo.protocol.forms import Expected
-from cosilo.protocol.message import check, decode, encode
+from cosilo.protocol.message import check
+from cosilo.protocol.wire import decode, encode
 
 METHOD = CoFED(weights="size")
 STEPS = METHOD.steps()

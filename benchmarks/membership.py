@@ -29,7 +29,8 @@ from cosilo import CoFED, Silo
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Ask, Failure
-from cosilo.protocol.message import Message, decode, encode
+from cosilo.protocol.message import Message
+from cosilo.protocol.wire import decode, encode
 
 SEEDS, MEMBERS, CANDIDATES = (0, 1, 2), 200, 200
 LEARNERS: dict[str, Any] = {

@@ -22,7 +22,7 @@ from cosilo.engines.local.in_process import InProcess
 from cosilo.learners import Network, Training
 from cosilo.learners.zoo import mlp
 from cosilo.protocol.carrier import Answer
-from cosilo.protocol.message import decode, encode
+from cosilo.protocol.wire import decode, encode
 
 SILOS, BAD, SIZE, SEEDS, ROUNDS = 10, 2, 100, (0, 1, 2), 10
 ATTACKS = ("none", "reversed", "noise", "flipped")

@@ -3,14 +3,16 @@
 import shutil
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from cosilo import Federation, Method, step
 from cosilo.coordination.asking import TooFew
 from cosilo.coordination.coordinator import Silos
+from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import RunError
 from cosilo.protocol.carrier import Answer, Failure, FailureKind
-from cosilo.protocol.message import encode
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.journal import Journal
 
 
@@ -106,3 +108,75 @@ def test_too_few_answers_are_named(tmp_path):
     with pytest.raises(TooFew, match="1 of 2 silos answered, the quorum is 2"):
         silos.ask("count")
     assert list(silos.failed) == ["b"]
+
+
+class Came:
+    """Remembers sizes in the order in which they are gathered."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def __call__(self, name, reply):
+        self.sizes.append((name, reply.integer("size")))
+
+
+class Shuffled:
+    """A carrier whose silos answer in another order than they are asked, and of which one fails."""
+
+    def __init__(self, order):
+        self._order = order
+
+    def call(self, silos, asks, timeout):
+        for name in sorted(silos, key=self._order):
+            asks(name)
+            failed = Failure(FailureKind.LOST, "gone")
+            yield Answer(name, failed if name == "s03" else encode({"size": int(name[1:]) + 1}))
+
+
+@pytest.mark.parametrize("order", [str, lambda name: name[::-1], lambda name: -int(name[1:])])
+def test_replies_are_gathered_in_the_order_of_the_silos_whenever_they_come(tmp_path, order):
+    names = [f"s{place:02d}" for place in range(25)]
+    expected = [(name, place + 1) for place, name in enumerate(names) if name != "s03"]
+    for _ in range(2):  # the second time from the journal
+        silos = Silos(names, Counting(), Shuffled(order), Journal(tmp_path / "journal"))
+        came = Came()
+        assert silos.ask("count", gather=came).gathered is came
+        assert came.sizes == expected
+
+
+def test_replies_from_before_a_crash_are_gathered_too(tmp_path):
+    names = ["s00", "s01", "s02"]
+    silos = Silos(names, Counting(), Shuffled(str), Journal(tmp_path / "journal"))
+    silos.ask("count")
+    (tmp_path / "journal/00001-count/done.json").unlink()
+    (tmp_path / "journal/00001-count/s01.safetensors").unlink()
+    silos, came = Silos(names, Counting(), Shuffled(str), Journal(tmp_path / "journal")), Came()
+    silos.ask("count", gather=came)
+    assert came.sizes == [("s00", 1), ("s01", 2), ("s02", 3)]
+
+
+class Large(Method):
+    """Replies so large that their files are written over, and no mark that drops those before."""
+
+    name: ClassVar[str] = "large"
+
+    def coordinate(self, silos):
+        for number in range(5):
+            silos.ask("send", {"number": number})
+        silos.mark(round=1)
+        for number in range(5):
+            silos.ask("send", {"number": number})
+
+    @step(numbers="similarity")
+    def send(self, silo, number: int):
+        return {"numbers": np.full(2**14, float(number))}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_the_journal_has_stays_as_it_was_when_silos_reply_again(tmp_path, silos, workers):
+    federation = Federation(silos(shares=["similarity"]), method=Large(), engine=LocalEngine(workers))
+    run = federation.run(tmp_path / "run")
+    for number in range(5):
+        (folder,) = (tmp_path / "run/journal").glob(f"{run.asks()[-1]['number'] - 4 + number:05d}-send")
+        for name in run.about["silos"]:
+            assert (decode((folder / f"{name}.safetensors").read_bytes())["numbers"] == number).all()

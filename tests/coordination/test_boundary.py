@@ -12,8 +12,9 @@ from cosilo.errors import RunError
 from cosilo.methods import Method, step
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Ask, Failure, FailureKind
-from cosilo.protocol.message import Shared, decode, encode
+from cosilo.protocol.message import Shared
 from cosilo.protocol.stage import LOCAL
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import outgoing
 
 EMPTY = encode({})

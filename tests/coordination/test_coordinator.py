@@ -12,9 +12,9 @@ from cosilo.methods import Method, step
 from cosilo.protocol.carrier import Answer, Failure, FailureKind
 from cosilo.protocol.events import Event
 from cosilo.protocol.findings import Findings
-from cosilo.protocol.message import decode, encode
 from cosilo.protocol.scores import scores_out
 from cosilo.protocol.stage import LOCAL, Measure, Score
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import read_lines
 from cosilo.runs.journal import Journal
 

@@ -11,7 +11,7 @@ from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import BadMessage, ConfigError, CosiloError, DataError, LearnerError, MembersError
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Ask, Failure
-from cosilo.protocol.message import decode, encode
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import read_lines
 
 RNG = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from cosilo import CoFED, FedAvg, Federation, Run, Silo
 from cosilo.engines.local.in_process import InProcess
 from cosilo.errors import CosiloError
 from cosilo.protocol.carrier import Answer
-from cosilo.protocol.message import decode, encode
+from cosilo.protocol.wire import decode, encode
 
 pytest.importorskip("torch")
 from cosilo.learners import Network, Training

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosilo.protocol.message import encode
+from cosilo.protocol.wire import encode
 
 torch = pytest.importorskip("torch")
 from cosilo.methods.packing import pack, unpack  # noqa: E402

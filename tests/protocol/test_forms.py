@@ -20,7 +20,8 @@ from cosilo.protocol.forms import (
     Parameters,
     Text,
 )
-from cosilo.protocol.message import Shared, check, decode, encode
+from cosilo.protocol.message import Shared, check
+from cosilo.protocol.wire import decode, encode
 from cosilo.text import plain
 
 anything = st.recursive(

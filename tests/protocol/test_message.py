@@ -9,7 +9,8 @@ from hypothesis.extra import numpy as hnp
 
 from cosilo.errors import BadMessage
 from cosilo.protocol.forms import Expected
-from cosilo.protocol.message import KINDS, Fields, Shared, State, check, decode, describe, encode
+from cosilo.protocol.message import KINDS, Fields, Shared, State, check, describe
+from cosilo.protocol.wire import decode, encode
 
 arrays = hnp.arrays(
     dtype=st.sampled_from([np.int8, np.int32, np.int64, np.float32, np.float64, np.uint8, np.bool_]),

@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 
 from cosilo.errors import BadMessage
 from cosilo.protocol.forms import Expected
-from cosilo.protocol.message import KINDS, Fields, check, decode, encode, policy
+from cosilo.protocol.message import KINDS, Fields, check, policy
 from cosilo.protocol.metrics import BINS, METRIC_KINDS, METRICS, NUMBERS, as_json, gain
 from cosilo.protocol.scores import declared_fields, metrics_in, scores_in, scores_out
 from cosilo.protocol.stage import Measure, Score
+from cosilo.protocol.wire import decode, encode
 
 GOOD = {
     "balanced_accuracy": 0.5,

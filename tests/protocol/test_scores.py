@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosilo.protocol.message import Fields, check, decode, encode
+from cosilo.protocol.message import Fields, check
 from cosilo.protocol.scores import declared_fields, overall_score, scores_in, scores_out
 from cosilo.protocol.stage import Measure, Score
+from cosilo.protocol.wire import decode, encode
 
 scores = st.builds(Score, st.floats(0, 1), st.integers(1, 10**6))
 

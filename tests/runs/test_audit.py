@@ -13,7 +13,7 @@ def log(tmp_path):
     audit = AuditLog(tmp_path / "audit.jsonl")
     for number in range(1, 4):
         audit.came(number, "label", b"ask", "0" * 64)
-        audit.left(number, "label", {"votes": {"kind": "labels"}}, b"reply", 0.5)
+        audit.left(number, "label", {"votes": {"kind": "labels"}}, 5, "digest", 0.5)
     audit.came(4, "label", b"ask", "0" * 64)
     audit.failed(4, "label", "silo 'a': no")
     return tmp_path / "audit.jsonl"
@@ -26,7 +26,7 @@ def test_it_knows_what_was_done_after_it_is_opened_again(log):
     assert (again.spent.asks, again.spent.seconds, again.spent.bytes) == (4, 1.5, 15)
     assert len(outgoing(log)) == 4
     assert outgoing(log)[-1]["failure"] == "silo 'a': no"
-    again.left(3, "label", {}, b"reply", 0.0)
+    again.left(3, "label", {}, 5, "digest", 0.0)
     assert outgoing(log)[-1]["again"] is True
     assert broken_at(read_lines(log)) is None
     assert again.spent.bytes == 15

@@ -8,6 +8,7 @@ from cosilo.errors import RunError
 from cosilo.runs.durable_files import (
     append_line,
     drop_partial_line,
+    link,
     new_folder,
     read_json,
     read_lines,
@@ -61,3 +62,16 @@ def test_a_damaged_log_is_named(tmp_path):
 def test_a_file_system_that_is_read_only_is_named():
     with pytest.raises(RunError, match=r"/sys/x: writing is not allowed; .*completed steps are kept"):
         write(Path("/sys/x"), b"x")
+
+
+def test_a_file_is_written_over_unless_it_has_another_name(tmp_path):
+    large = bytes(2**16)
+    old, new, other = tmp_path / "old", tmp_path / "new", tmp_path / "other"
+    write(old, large)
+    space = old.stat().st_ino
+    write(new, b"1" * 2**16, over=old)
+    assert (new.stat().st_ino, old.exists()) == (space, False)
+    assert link(new, other)
+    write(old, b"2" * 2**16, over=new)
+    assert other.read_bytes() == b"1" * 2**16
+    assert (other.stat().st_ino, new.exists()) == (space, False)

@@ -3,7 +3,7 @@ import pytest
 
 from cosilo.errors import RunError
 from cosilo.protocol.carrier import Failure, FailureKind
-from cosilo.protocol.message import encode
+from cosilo.protocol.wire import encode
 from cosilo.runs.durable_files import (
     read_lines,
 )
@@ -108,3 +108,22 @@ def test_a_damaged_mark_is_named(tmp_path):
     (tmp_path / "j/mark.safetensors").write_bytes(b"x" * 40)
     with pytest.raises(RunError, match=r"mark\.safetensors: is damaged"):
         Journal(tmp_path / "j")
+
+
+def test_a_reply_that_the_silo_keeps_is_not_written_again(tmp_path):
+    (tmp_path / "kept").write_bytes(BODY)
+    entry = Journal(tmp_path / "j").entry(1, "label", ["a"])
+    entry.keep("a", BODY, Arrival(0.5, {}), tmp_path / "kept")
+    assert (tmp_path / "j/00001-label/a.safetensors").samefile(tmp_path / "kept")
+
+
+def test_where_files_can_have_one_name_only_a_reply_is_written(tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    (tmp_path / "kept").write_bytes(BODY)
+    entry = Journal(tmp_path / "j").entry(1, "label", ["a"])
+    entry.keep("a", BODY, Arrival(0.5, {}), tmp_path / "kept")
+    assert (tmp_path / "j/00001-label/a.safetensors").read_bytes() == BODY
+    assert not (tmp_path / "j/00001-label/a.safetensors").samefile(tmp_path / "kept")

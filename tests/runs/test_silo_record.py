@@ -14,8 +14,8 @@ from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
 from cosilo.protocol.carrier import Ask
-from cosilo.protocol.message import decode, encode
 from cosilo.protocol.stage import LOCAL, Measure
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import outgoing
 from cosilo.runs.silo_record import SiloRecord
 
@@ -80,7 +80,8 @@ def test_a_state_is_written_only_by_a_step_that_changed_something(tmp_path, silo
     for number, name in enumerate(["look", "note", "look", "look"], start=1):
         assert isinstance(border.answer(Ask(number, name, EMPTY)).content, bytes)
     assert [path.name for path in (tmp_path / "states").iterdir()] == ["00002"]
-    assert [path.name for path in (tmp_path / "replies").iterdir()] == ["00004"]
+    (kept,) = (tmp_path / "replies").iterdir()
+    assert kept.name.startswith("00004-")
 
 
 def test_model_scores_and_notes_come_back(tmp_path, silos):
@@ -122,7 +123,7 @@ def test_a_damaged_state_is_named(tmp_path, silos, damage):
 def test_a_reply_that_was_sent_and_is_gone_is_named(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     border.answer(Ask(1, "note", EMPTY))
-    (tmp_path / "replies/00001").unlink()
+    next((tmp_path / "replies").glob("00001-*")).unlink()
     with pytest.raises(RunError, match="replies/00001: is missing, though it was sent"):
         SiloRecord(tmp_path)
 
@@ -132,3 +133,13 @@ def test_what_is_sent_again_is_logged_again_as_that(tmp_path, silos):
         _, border = reopened(silos, tmp_path)
         border.answer(Ask(1, "note", EMPTY))
     assert [entry.get("again", False) for entry in outgoing(tmp_path / "audit.jsonl")] == [False, True]
+
+
+def test_a_damaged_reply_is_named(tmp_path, silos):
+    _, border = reopened(silos, tmp_path)
+    border.answer(Ask(1, "note", EMPTY))
+    (kept,) = (tmp_path / "replies").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1] + b"\0")
+    _, border = reopened(silos, tmp_path)
+    with pytest.raises(RunError, match=r"replies/00001-.*: is damaged \(its checksum differs\)"):
+        border.answer(Ask(1, "note", EMPTY))

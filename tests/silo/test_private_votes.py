@@ -16,7 +16,7 @@ from cosilo.cli.trust import audit
 from cosilo.coordination.limits import kinds_sent
 from cosilo.engines.flare import approval
 from cosilo.privacy.account_text import account_lines
-from cosilo.protocol.message import decode
+from cosilo.protocol.wire import decode
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
 from cosilo.runs.durable_files import write_json

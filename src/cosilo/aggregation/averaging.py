@@ -21,23 +21,45 @@ def mean(models: Iterable[tuple[Weights, float]]) -> dict[str, NDArray[Any]]:
     >>> mean([({"w": np.array([1.0])}, 1.0), ({"w": np.array([4.0])}, 2.0)])
     {'w': array([3.])}
     """
-    total = 0.0
-    sums: dict[str, NDArray[np.float64]] = {}
-    products: dict[str, NDArray[np.float64]] = {}  # kept: new memory for every model would cost more
-    dtypes: dict[str, np.dtype[Any]] = {}
+    running = RunningMean()
     for weights, share in models:
+        running.add(weights, share)
+    return running.mean()
+
+
+class RunningMean:
+    """The weighted mean of models that come one after the other.
+
+    >>> running = RunningMean()
+    >>> running.add({"w": np.array([1.0])}, 1.0)
+    >>> running.add({"w": np.array([4.0])}, 2.0)
+    >>> running.mean()
+    {'w': array([3.])}
+    """
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._sums: dict[str, NDArray[np.float64]] = {}
+        self._products: dict[str, NDArray[np.float64]] = {}  # kept: new memory for each would cost more
+        self._dtypes: dict[str, np.dtype[Any]] = {}
+
+    def add(self, weights: Weights, share: float) -> None:
+        """Take in another model, that weighs `share`."""
         if not share >= 0:
             raise ConfigError(f"a model weighs {share}; wants a number of at least 0")
-        total += share
+        self._total += share
         for name, array in weights.items():
-            if name not in sums:
-                sums[name], dtypes[name] = np.zeros(array.shape), array.dtype
-                products[name] = np.empty(array.shape)
-            np.multiply(array, share, out=products[name])
-            sums[name] += products[name]
-    if not total > 0:
-        raise ConfigError(f"the models weigh {total} in all; wants more than 0")
-    return {name: _as(summed / total, dtypes[name]) for name, summed in sums.items()}
+            if name not in self._sums:
+                self._sums[name], self._dtypes[name] = np.zeros(array.shape), array.dtype
+                self._products[name] = np.empty(array.shape)
+            np.multiply(array, share, out=self._products[name])
+            self._sums[name] += self._products[name]
+
+    def mean(self) -> dict[str, NDArray[Any]]:
+        """Of those so far."""
+        if not self._total > 0:
+            raise ConfigError(f"the models weigh {self._total} in all; wants more than 0")
+        return {name: _as(summed / self._total, self._dtypes[name]) for name, summed in self._sums.items()}
 
 
 def _as(array: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -2,21 +2,27 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cosilo.errors import CosiloError, RunError
 from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
 from cosilo.protocol.events import Event, Happening, Observer
 from cosilo.protocol.forms import Expected
-from cosilo.protocol.message import Fields, Message, check, decode, describe, encode, payload
+from cosilo.protocol.message import Fields, Message, check, describe, payload
 from cosilo.protocol.step import HELLO, Step
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import digest
 from cosilo.runs.journal import Arrival, Entry, Journal
 from cosilo.text import plain
 
 #: Raises BadMessage if a silo's reply is not what a method wants.
 Check: TypeAlias = Callable[[str, Fields], None]
+#: Takes in a silo's reply.
+Gather: TypeAlias = Callable[[str, Fields], None]
+#: Replies that wait in memory for those before them; others are read from disk again when it is their turn.
+_WAITING = 8
 #: Characters of a silo's failure that are kept.
 _LINE = 1000
 
@@ -27,6 +33,28 @@ class SilosDoNotFit(RunError):
 
 class TooFew(RunError):
     """Fewer silos than the quorum answered a step."""
+
+
+class _InOrder:
+    """Hands over the replies of an ask in the order of its silos, each as soon as those before it are there.
+
+    Sums in another order would differ in their last bits.
+    """
+
+    def __init__(self, entry: Entry, gather: Gather) -> None:
+        self._entry, self._gather = entry, gather
+        self._names = deque(entry.silos)
+        self._answered: dict[str, Fields | None] = {}
+
+    def take(self, name: str, reply: Fields | None = None) -> None:
+        """A silo has answered; without a reply it failed, or its reply is on disk."""
+        held = sum(one is not None for one in self._answered.values())
+        self._answered[name] = reply if held < _WAITING else None
+        while self._names and self._names[0] in self._answered:
+            first = self._names.popleft()
+            reply = self._answered.pop(first)
+            if first in self._entry.arrivals:
+                self._gather(first, self._entry.read(first) if reply is None else reply)
 
 
 class Asking:
@@ -63,13 +91,18 @@ class Asking:
         message: Message | None,
         each: Callable[[str], Message] | None,
         valid: Check | None,
+        gather: Gather | None,
         quorum: float | None,
         timeout: float | None,
     ) -> Entry:
         """Ask silos for a step, unless the journal has their replies; raise if too few are left."""
         self.number += 1
         entry = self._journal.entry(self.number, step, names, self._steps[step].declared.timed)
-        if not entry.done:
+        line = None if gather is None else _InOrder(entry, gather)
+        if entry.done:
+            for name in names if line else ():
+                line.take(name)
+        else:
             size, shared = payload(message or {}), encode(message or {})
 
             def body(name: str) -> bytes:
@@ -77,13 +110,18 @@ class Asking:
                 entry.sent[name] = size if own is None else payload(own)
                 return shared if own is None else encode(own)
 
-            self._collect(entry, body, valid, timeout if timeout is not None else self._timeout)
+            self._collect(entry, body, valid, line, timeout if timeout is not None else self._timeout)
             self._hold_quorum(entry, self._quorum if quorum is None else quorum)
         self._journal.close(entry)
         return entry
 
     def _collect(
-        self, entry: Entry, body: Callable[[str], bytes], valid: Check | None, timeout: float | None
+        self,
+        entry: Entry,
+        body: Callable[[str], bytes],
+        valid: Check | None,
+        line: "_InOrder | None",
+        timeout: float | None,
     ) -> None:
         """Send the asks that have no reply yet, and keep what comes back."""
         step = self._steps[entry.step]
@@ -97,6 +135,8 @@ class Asking:
                 )
                 entry.received[name] = entry.size(name)
                 body(name)  # for its size
+                if line:
+                    line.take(name)
             else:
                 missing.append(name)
         self.tell(Happening.ASK, ask=entry.number, step=entry.step, silos=missing)
@@ -105,27 +145,31 @@ class Asking:
             return Ask(entry.number, entry.step, body(name), self._answered.get(name, 0))
 
         for answer in self._carrier.call(missing, ask, timeout):
-            self._receive(entry, step, answer, valid)
+            reply = self._receive(entry, step, answer, valid)
+            if line:
+                line.take(answer.silo, reply)
         entry.seconds = time.monotonic() - started
         self.tell(Happening.ANSWERED, ask=entry.number, step=entry.step, seconds=round(entry.seconds, 3))
 
-    def _receive(self, entry: Entry, step: Step, answer: Answer, valid: Check | None) -> None:
-        failure = None
+    def _receive(self, entry: Entry, step: Step, answer: Answer, valid: Check | None) -> Fields | None:
+        """Keep an answer, or note why it is none; returns what it says."""
+        failure = reply = None
         if isinstance(answer.content, Failure):
             failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
         else:
             entry.received[answer.silo] = len(answer.content)
             try:
-                fields = self._checked(step, answer.silo, answer.content, valid)
+                reply = self._checked(step, answer.silo, answer.content, valid)
+                fields = describe(reply, step.fields)
             except Exception as error:  # nothing that a silo sends stops the others
                 what = (
                     str(error) if isinstance(error, CosiloError) else f"checking it: {type(error).__name__}"
                 )
                 text = f"silo {answer.silo!r}: its reply was rejected: {what}"
-                failure = Failure(FailureKind.REJECTED, text)
+                failure, reply = Failure(FailureKind.REJECTED, text), None
             else:
-                seconds, whole = round(answer.seconds, 6), digest(answer.content)
-                entry.keep(answer.silo, answer.content, Arrival(seconds, fields, whole))
+                seconds, whole = round(answer.seconds, 6), answer.digest or digest(answer.content)
+                entry.keep(answer.silo, answer.content, Arrival(seconds, fields, whole), answer.file)
                 self._answered[answer.silo] = entry.number
         facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
         if failure:
@@ -133,16 +177,15 @@ class Asking:
             self.tell(Happening.FAILURE, **facts, kind=failure.kind, text=failure.text)
         else:
             self.tell(Happening.REPLY, **facts, seconds=round(answer.seconds, 3))
+        return reply
 
-    def _checked(
-        self, step: Step, silo: str, content: bytes, valid: Check | None
-    ) -> dict[str, dict[str, Any]]:
-        """What a reply says, field by field, if it is all that the step declares and the method wants."""
+    def _checked(self, step: Step, silo: str, content: bytes, valid: Check | None) -> Fields:
+        """What a reply says, if it is all that the step declares and the method wants."""
         reply = Fields(decode(content))
         check(reply, step.fields, self.expected.get(silo))
         if valid:
             valid(silo, reply)
-        return describe(reply, step.fields)
+        return reply
 
     def tell(self, what: Happening, **facts: object) -> None:
         """Tell whoever watches."""

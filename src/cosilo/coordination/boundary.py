@@ -26,9 +26,11 @@ from cosilo.errors import (
 from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
 from cosilo.protocol.forms import shown
 from cosilo.protocol.incoming import check_incoming
-from cosilo.protocol.message import Message, check, decode, describe, encode
+from cosilo.protocol.message import Message, check, describe
 from cosilo.protocol.participant import Participant, Procedure, refusals
 from cosilo.protocol.step import HELLO, Step
+from cosilo.protocol.wire import decode, encode
+from cosilo.runs.durable_files import digest
 from cosilo.runs.silo_record import SiloRecord, digest_of
 from cosilo.silo.silo import Silo
 
@@ -117,13 +119,14 @@ class Boundary:
             if reply is None:
                 message, seconds = self._compute(ask)
                 reply = encode(message)
-                self._record.complete(ask.number, ask.step, ask.body, reply, self.silo)
+                whole = digest(reply)
+                self._record.complete(ask.number, ask.step, ask.body, reply, whole, self.silo)
             else:
-                message = decode(reply)
+                message, whole = decode(reply), digest(reply)
             fields = describe(message, self._steps[ask.step].fields)
-            self._record.audit.left(ask.number, ask.step, fields, reply, seconds)
+            self._record.audit.left(ask.number, ask.step, fields, len(reply), whole, seconds)
             self.silo.left({field["kind"] for field in fields.values()})
-            return Answer(self.silo.name, reply, seconds)
+            return Answer(self.silo.name, reply, seconds, whole, self._record.kept)
         except RunError:
             raise  # the silo's own disk fails: the run cannot continue
         except Exception as error:
@@ -143,10 +146,6 @@ class Boundary:
             self.silo.learner = self._untrained
             self.silo.forget()
 
-    def kept(self, number: int) -> Path:
-        """The file that ends with the reply to an ask, as it was sent."""
-        return self._record.reply_path(number)
-
     def _compute(self, ask: Ask) -> tuple[Message, float]:
         """The reply, and how long the step took: by the processor, since silos compete for those of a machine
         that simulates them, and without judging, which is no part of a method.
@@ -156,7 +155,7 @@ class Boundary:
         self.silo.seed = seed_for(self._seed, self._path, ask.number)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            content = _read(ask.body, step)
+            content = _READ(ask.body, step)
             self.silo.judging, began = 0.0, time.thread_time()
             message = self.silo.perform(step, content, ask.number) or {}
             seconds = time.thread_time() - began - self.silo.judging
@@ -226,14 +225,29 @@ class Boundary:
         return text if text.startswith(prefix) else f"{prefix}: {text}"
 
 
-def _read(body: bytes, step: Step) -> Message:
-    """What came with an ask, if the step takes it; the error is about nothing but that."""
-    try:
-        content = decode(body)
-        check_incoming(step.run, content)
-    except BadMessage as error:
-        raise Refused(str(error)) from error
-    return content
+class _Reading:
+    """What came with an ask, if the step takes it; the error is about nothing but that.
+
+    Silos that share a process often get the same bytes one after another, such as the global weights: they
+    are read and checked once. Nobody can write into what was read.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[bytes, str, Message] = (b"", "", {})
+
+    def __call__(self, body: bytes, step: Step) -> Message:
+        before, name, content = self._last
+        if before is not body or name != step.name:
+            try:
+                content = decode(body)
+                check_incoming(step.run, content)
+            except BadMessage as error:
+                raise Refused(str(error)) from error
+            self._last = body, step.name, content
+        return {field: dict(value) if isinstance(value, dict) else value for field, value in content.items()}
+
+
+_READ = _Reading()
 
 
 def _one_line(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cosilo.coordination.asking import Asking, Check, SilosDoNotFit
+from cosilo.coordination.asking import Asking, Check, Gather, SilosDoNotFit
 from cosilo.coordination.meeting import Introductions
 from cosilo.errors import BadMessage, ConfigError
 from cosilo.protocol.carrier import Carrier, Failure
@@ -209,6 +209,7 @@ class Silos:
         each: Callable[[str], Message] | None = None,
         to: Iterable[str] | None = None,
         valid: Check | None = None,
+        gather: Gather | None = None,
         quorum: float | None = None,
         timeout: float | None = None,
     ) -> Replies:
@@ -229,6 +230,10 @@ class Silos:
             Who is asked; None: all.
         valid : callable, default None
             A further check, `valid(name, reply)`, that raises BadMessage.
+        gather : callable, default None
+            Called with each usable reply, `gather(name, reply)`, in the order of the silos, while others
+            still work: a sum is taken as they come, and none is read again. The replies have it as
+            `gathered`.
         quorum : float, default None
             The fraction of those asked that has to answer; None: that of the run.
         timeout : float, default None
@@ -261,11 +266,11 @@ class Silos:
         """
         wanted = set(self.names if to is None else to)
         names = [name for name in self.names if name in wanted]
-        entry = self._asking.ask(names, step, message, each, valid, quorum, timeout)
+        entry = self._asking.ask(names, step, message, each, valid, gather, quorum, timeout)
         for name, failure in entry.failures.items():
             found = {"ask": entry.number, "step": entry.step, "silo": name}
             self.findings["failures"].append({**found, "kind": failure.kind, "text": failure.text})
-        return Replies(entry)
+        return Replies(entry, gather)
 
     def warn(self, text: str) -> None:
         """Say something about the run so far that its owners should know: a line for whoever watches."""

@@ -159,9 +159,6 @@ def _coordinate(planned: PlannedRun, carrier: Carrier, events: EventLog) -> None
     found = {"tasks": tasks, **({"wanted": wanted} if wanted else {}), **silos.result()}
     write_json(run.folder / "result.json", found)
     (run.folder / "so_far.json").unlink(missing_ok=True)
-    for folder in (run.folder, *run.folder.glob("silos/*")):  # those of institutions have journals too
-        if (folder / "journal").exists():
-            Journal(folder / "journal").tidy()
     run.set_status("finished")
     tell(Happening.FINISH)  # whoever waits for it finds everything in its place
 

@@ -6,7 +6,6 @@ operations, whatever the network. Losses that belong to a method are in the meth
 
 from cosilo.learners import tensors  # noqa: F401 - says it in one line if torch is missing
 
-import torch  # isort: skip
 from torch import Tensor  # isort: skip
 
 
@@ -17,7 +16,7 @@ def cross_entropy(outputs: Tensor, codes: Tensor, weight: Tensor | None = None) 
     tensor([[ 0.5000, -0.5000]])
     """
     gradient = outputs.softmax(1)
-    gradient[torch.arange(len(codes), device=codes.device), codes] -= 1
+    gradient.scatter_(1, codes.unsqueeze(1), -1.0, reduce="add")
     if weight is not None:
         gradient *= weight.unsqueeze(1)
     return gradient.div_(len(outputs))

@@ -1,6 +1,7 @@
 """The weights of a torch module as arrays and as a file."""
 
 import errno
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,11 @@ def take_over(module: nn.Module, weights: Mapping[str, NDArray[Any]], name: str)
                 f"{name}: {key!r} is {list(array.shape)} in the global model, here "
                 f"{list(mine[key].shape)}; the architectures differ"
             )
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        # What came in a message is read-only, and nothing here writes into it.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         for key, array in weights.items():
-            # Torch warns of read-only arrays, though nothing here writes into them.
-            mine[key].copy_(torch.from_numpy(array if array.flags.writeable else array.copy()))
+            mine[key].copy_(torch.from_numpy(array))
 
 
 def save(module: nn.Module, path: Path, name: str) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances, blocks, form, take
+from cosilo.data.instances import Instances, blocks, form, is_frame, take
 from cosilo.data.missing import columns_with_holes
 from cosilo.errors import LearnerError
 from cosilo.learners.base import (
@@ -234,7 +233,8 @@ class Network:
                 stack.enter_context(_whole(trainee.module))
             there = None if held is None else held.to(device)
             _, epochs = train(trainees, data.to(device), training, there, seed=seed)
-        self.trained_as_ = training.but(epochs=epochs, passes=None, patience=None)
+        as_it_was = training.epochs == epochs and training.passes is None and training.patience is None
+        self.trained_as_ = training if as_it_was else training.but(epochs=epochs, passes=None, patience=None)
         for trainee in trainees:
             trainee.module.eval()
         return mine.optimiser.state()
@@ -324,7 +324,7 @@ class Network:
 
     def _tensor(self, X: Instances, columns: list[Any] | None) -> Tensor:
         if self.tokens is not None:
-            if isinstance(X, pd.DataFrame) or X.dtype.kind != "O":
+            if is_frame(X) or X.dtype.kind != "O":
                 raise LearnerError(f"{self.name} wants texts; got {form(X)}")
             return torch.from_numpy(token_ids(X, self.tokens, self.name))
         return as_tensor(columns_as_learnt(X, columns, self.name), self.name)

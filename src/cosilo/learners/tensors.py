@@ -4,10 +4,9 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from cosilo.data.instances import Instances
+from cosilo.data.instances import Instances, is_frame
 from cosilo.errors import LearnerError
 from cosilo.learners.base import Codes, MissingExtra, black_box
 
@@ -50,8 +49,10 @@ class Labelled(NamedTuple):
 
 def as_tensor(X: Instances, name: str) -> Tensor:
     """All instances as one tensor: bytes as they are and without a copy, other numbers as float32."""
-    if isinstance(X, pd.DataFrame):
-        strange = [str(c) for c in X.columns if not pd.api.types.is_numeric_dtype(X[c].dtype)]
+    if is_frame(X):
+        from pandas.api.types import is_numeric_dtype
+
+        strange = [str(c) for c in X.columns if not is_numeric_dtype(X[c].dtype)]
         if strange:
             raise LearnerError(f"{name} wants numbers; column {strange[0]!r} is {X[strange[0]].dtype}")
         with black_box(name, "fit"):

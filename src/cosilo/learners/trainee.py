@@ -5,7 +5,7 @@ network and to take a step. Plain dense networks do both without a graph: for th
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,11 +133,11 @@ class Trainee:
             self._passed = [answer]
             return answer.detach()
         with torch.no_grad():
-            self._passed = [batch.flatten(1)]
+            self._passed = passed = [batch.flatten(1)]
             for layer in self._layers[:-1]:
-                self._passed.append(torch.addmm(layer.bias, self._passed[-1], layer.weight.t()).relu_())
+                passed.append(torch.addmm(layer.bias, passed[-1], layer.turned).relu_())
             last = self._layers[-1]
-            return torch.addmm(last.bias, self._passed[-1], last.weight.t())
+            return torch.addmm(last.bias, passed[-1], last.turned)
 
     def step(self, gradient: Tensor, rate: float) -> None:
         """Carry the gradient at the outputs back through the network, and take a step."""
@@ -189,7 +189,16 @@ class Trainee:
             gradient = before
 
 
-def dense_layers(module: nn.Module) -> list[nn.Linear] | None:
+class Dense(NamedTuple):
+    """The parameters of a linear layer, at hand: a module looks each of them up by its name."""
+
+    weight: Tensor
+    bias: Tensor
+    #: The weight with rows and columns changed over, in the same memory.
+    turned: Tensor
+
+
+def dense_layers(module: nn.Module) -> list[Dense] | None:
     """The linear layers of a network that is nothing but those with ReLU between them, else None.
 
     >>> len(dense_layers(nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))) or [])
@@ -212,4 +221,5 @@ def dense_layers(module: nn.Module) -> list[nn.Linear] | None:
     trainable = all(p.requires_grad for p in module.parameters())
     if not layers or not same or not trainable or any(layer.bias is None for layer in layers):
         return None
-    return layers
+    with torch.no_grad():
+        return [Dense(layer.weight, layer.bias, layer.weight.t()) for layer in layers]

@@ -92,7 +92,8 @@ def train(
     training = training.on(len(data.x))
     first, modules = trainees[0], [trainee.module for trainee in trainees]
     order = torch.Generator().manual_seed(seed % 2**63)
-    best_loss, best_epoch, best = math.inf, 0, [module.state_dict() for module in modules]
+    best_loss, best_epoch = math.inf, 0
+    best = [] if held is None else [module.state_dict() for module in modules]
     for epoch in range(training.epochs):
         for module in modules:
             module.train()

@@ -1,5 +1,6 @@
 """Learners before any training, on disk: a model can then be opened where nobody has its learner at hand."""
 
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,10 +12,10 @@ _FILE = "template.skops"
 
 def save_untrained(learner: Learner, folder: Path) -> None:
     """Write an estimator's template, if skops can; only code can make a network or a user's class again."""
-    from cosilo.learners.estimator import Estimator
-    from cosilo.learners.saving import model_file
+    estimator = sys.modules.get("cosilo.learners.estimator")  # whoever has one has imported it
+    if estimator is not None and isinstance(learner, estimator.Estimator):
+        from cosilo.learners.saving import model_file
 
-    if isinstance(learner, Estimator):
         with suppress(LearnerError):
             model_file.write(learner.model, folder / _FILE, learner.model)
 

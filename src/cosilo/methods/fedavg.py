@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cosilo.aggregation.averaging import Weights
+from cosilo.aggregation.averaging import RunningMean, Weights
 from cosilo.aggregation.robust import average, bounded
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import Refused
 from cosilo.methods.rounds import Rounds, averaged
-from cosilo.protocol.message import Message, Shared, State
+from cosilo.protocol.message import Fields, Message, Shared, State
 from cosilo.protocol.stage import Stage
 from cosilo.protocol.step import step
 from cosilo.runs.journal import Replies
@@ -53,7 +53,9 @@ class Averaging(Rounds):
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """Σ n_k w_k / Σ n_k, or the plain mean."""
-        shares = self.shares(replies)
+        shares, came = self.shares(replies), replies.gathered
+        if isinstance(came, Came) and came.models is not None and shares == came.shares:
+            return came.models.mean()  # as it is, unless somebody weighs less than it says
 
         def models() -> Iterable[tuple[Weights, float]]:
             for name, reply in replies.items():  # from disk, one at a time
@@ -65,7 +67,13 @@ class Averaging(Rounds):
         """n_k, as far as a silo is believed, or the same for all."""
         if self.weighting == "equal":
             return dict.fromkeys(replies, 1.0)
+        if isinstance(replies.gathered, Came):
+            return bounded(replies.gathered.shares)
         return bounded({name: reply.number("size") for name, reply in replies.items()})
+
+    def gathering(self) -> "Came":
+        """Sizes, and the sum of the models where that is all that is needed of them."""
+        return Came(self.weighting, RunningMean() if self.average == "mean" else None)
 
     # ------------------------------------------------------------------ at the silo
 
@@ -109,6 +117,21 @@ class Averaging(Rounds):
         silo.network.set_weights(weights)
         silo.take_score(Stage.parse(stage))
         silo.take_joint_score(Stage.parse(stage))
+
+
+class Came:
+    """What is known of the models of a round as they come; `models`: their mean, if that is wanted."""
+
+    def __init__(self, weighting: Literal["size", "equal"], models: RunningMean | None) -> None:
+        self._weighting, self.models = weighting, models
+        #: What each of them weighs, by its own account.
+        self.shares: dict[str, float] = {}
+
+    def __call__(self, silo: str, reply: Fields) -> None:
+        """Take in a reply."""
+        share = self.shares[silo] = reply.number("size") if self._weighting == "size" else 1.0
+        if self.models is not None:
+            self.models.add(reply.group("weights"), share)
 
 
 class FedAvg(Averaging):

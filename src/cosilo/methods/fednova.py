@@ -73,7 +73,8 @@ class FedNova(FedAvg):
                 raise BadMessage("field 'reach' wants numbers above 0")
 
         message: Message = {"weights": weights, "round": state["round"]}
-        return silos.ask("train", message, to=self.chosen(silos), valid=valid)
+        chosen = self.chosen(silos)
+        return silos.ask("train", message, to=chosen, valid=valid, gather=self.gathering())
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """The replies are read twice, one in memory at a time: for the mean of models, and for directions."""

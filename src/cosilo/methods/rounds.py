@@ -15,6 +15,7 @@ from pydantic import Field
 
 from cosilo.aggregation.averaging import same_structure, structure
 from cosilo.aggregation.robust import Average
+from cosilo.coordination.asking import Gather
 from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
 from cosilo.errors import BadMessage, Refused, RunError
@@ -152,9 +153,12 @@ class Rounds(Method):
     def train_all(self, silos: Silos, state: State) -> Replies:
         """Let the silos of this round train; all get the same message."""
         message: Message = {"weights": state["weights"], "round": state["round"]}
-        return silos.ask(
-            "train", message, to=self.chosen(silos), valid=same_structure(state.group("weights"))
-        )
+        fits, chosen = same_structure(state.group("weights")), self.chosen(silos)
+        return silos.ask("train", message, to=chosen, valid=fits, gather=self.gathering())
+
+    def gathering(self) -> Gather | None:
+        """What takes in replies as they come, for `merged`: nothing, here."""
+        return None
 
     def review(self, silos: Silos, replies: Replies, state: State) -> None:
         """What the server does after a round, when it has the new weights: nothing, here."""
@@ -206,7 +210,8 @@ class Rounds(Method):
         state = State({**institution.notes, **message})
         for _ in range(self.local_rounds):
             sent = {**message, "weights": state["weights"]}
-            replies = members.ask("train", sent, valid=same_structure(state.group("weights")))
+            fits = same_structure(state.group("weights"))
+            replies = members.ask("train", sent, valid=fits, gather=self.gathering())
             state["weights"] = self.merged(members, replies, state)
         for key, value in state.items():
             if key not in message:

@@ -67,7 +67,8 @@ class SCAFFOLD(FedAvg):
             check(reply.group("control"), weights)
 
         message = {key: state[key] for key in ("weights", "round", "control") if key in state}
-        return silos.ask("train", message, to=self.chosen(silos), valid=valid)
+        chosen = self.chosen(silos)
+        return silos.ask("train", message, to=chosen, valid=valid, gather=self.gathering())
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """x ← x + η_g Σ p_i (y_i − x),  c ← c + |S|/N Σ p_i (c_i⁺ − c_i)."""

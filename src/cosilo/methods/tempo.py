@@ -83,9 +83,8 @@ class Tempo(Averaging):
         def message(name: str) -> Message:
             return {"weights": state["weights"], "round": state["round"], "epochs": pace[name]}
 
-        return silos.ask(
-            "train", each=message, to=self.chosen(silos), valid=same_structure(state.group("weights"))
-        )
+        fits, chosen = same_structure(state.group("weights")), self.chosen(silos)
+        return silos.ask("train", each=message, to=chosen, valid=fits, gather=self.gathering())
 
     def review(self, silos: Silos, replies: Replies, state: State) -> None:
         """Set the epochs of the next round by eq. 9 (step 5)."""

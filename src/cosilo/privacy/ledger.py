@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from cosilo.errors import BadMessage, Refused, RunError
 from cosilo.privacy.voter import Mechanism
-from cosilo.protocol.message import Fields, decode, encode
+from cosilo.protocol.message import Fields
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import drop_partial_line, explain_write_errors, read_lines, write
 from cosilo.runs.run import locked
 

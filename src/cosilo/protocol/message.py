@@ -1,7 +1,6 @@
 """Messages: named arrays and scalars, each of a declared kind; the only thing that crosses a boundary.
 
-On the wire and on disk a message is one safetensors buffer: arrays as tensors, scalars as JSON in its
-metadata. Nothing in it can run.
+On the wire and on disk a message is one buffer (`wire`). Nothing in it can run.
 """
 
 import json
@@ -11,7 +10,6 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load, save
 
 from cosilo.errors import BadMessage, ConfigError
 from cosilo.protocol.forms import (
@@ -54,11 +52,6 @@ FORMS: Mapping[str, Form] = {
     "size": Count(),
     **{metric.kind: metric.form for metric in METRICS.values()},
 }
-#: The most bytes that the head of a message may have, the most arrays, and the types of numbers in them.
-_LARGEST_HEAD, _MOST_ARRAYS = 2**22, 20_000
-_TYPES = ("BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64")
-
-
 #: How an institution makes one value of those that its members sent.
 Merge: TypeAlias = Callable[[Sequence[Any]], Value]
 
@@ -172,7 +165,7 @@ class Fields(Mapping[str, Value]):
     def names(self, field: str) -> list[str]:
         """A field that is a list of names."""
         value = self._there(field)
-        if isinstance(value, list) and _is_names(value):
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
             return list(value)
         return _wrong(field, value, "a list of names")
 
@@ -219,98 +212,6 @@ def policy(shares: Iterable[str], where: str) -> frozenset[str]:
         wants = ", ".join(k for k in KINDS if k != "task")
         raise ConfigError(f"{where}: shares {kind!r}; wants some of {wants}")
     return kinds - {"task"}
-
-
-def encode(message: Message) -> bytes:
-    """One buffer for the whole message.
-
-    >>> decode(encode({"votes": np.array([1, -1], np.int8), "round": 2}))
-    {'round': 2, 'votes': array([ 1, -1], dtype=int8)}
-    >>> decode(encode({"weights": {"layer.bias": np.zeros(2)}}))
-    {'weights': {'layer.bias': array([0., 0.])}}
-    """
-    arrays: dict[str, NDArray[Any]] = {}
-    scalars: dict[str, Any] = {}
-    for field, value in message.items():
-        if "/" in field:
-            raise BadMessage(f"field {field!r}: a name may not contain '/'")
-        if isinstance(value, np.ndarray):
-            arrays[field] = _numbers(field, value)
-        elif isinstance(value, Mapping) and all(isinstance(v, np.ndarray) for v in value.values()):
-            arrays |= {f"{field}/{name}": _numbers(f"{field}/{name}", array) for name, array in value.items()}
-        elif _is_scalar(value) or _is_names(value):
-            scalars[field] = value
-        else:
-            raise BadMessage(f"field {field!r} is a {type(value).__name__}; {_HOLDS}")
-    return save(arrays, metadata={"scalars": json.dumps(scalars)})
-
-
-def decode(buffer: bytes, *, own: bool = False) -> dict[str, Value]:
-    """What `encode` wrote; a buffer that is anything else is a BadMessage.
-
-    What somebody else sent has limits; what this party wrote itself (`own`) may be of any size.
-    """
-    try:
-        size = int.from_bytes(buffer[:8], "little")
-        if size > len(buffer) - 8:
-            raise ValueError("cut off")
-        if size > _LARGEST_HEAD and not own:
-            raise BadMessage(f"got a message with a head of {size} bytes; wants at most {_LARGEST_HEAD}")
-        header = json.loads(buffer[8 : 8 + size])
-        scalars = json.loads(header.pop("__metadata__")["scalars"])
-        if not own:
-            _check_head(header)
-        arrays = load(buffer)
-    except BadMessage:
-        raise
-    except Exception as error:  # whatever the bytes of a stranger lead to, however deep they are nested
-        raise BadMessage(
-            f"got {len(buffer)} bytes that are not a message ({type(error).__name__})"
-        ) from error
-    if not isinstance(scalars, dict):
-        raise BadMessage("the scalars of a message are not named")
-    for field, value in scalars.items():
-        if not _is_scalar(value) and not _is_names(value):
-            raise BadMessage(f"field {shown(field)} is a {type(value).__name__}; {_HOLDS}")
-    message: dict[str, Value] = dict(scalars)
-    groups: dict[str, dict[str, NDArray[Any]]] = {}
-    for name, array in sorted(arrays.items()):  # safetensors gives them in any order
-        field, slash, inner = name.partition("/")
-        if slash:
-            groups.setdefault(field, {})[inner] = array
-        elif field in message:
-            raise BadMessage(f"field {shown(field)} is there twice")
-        else:
-            message[field] = array
-    for field in groups.keys() & message.keys():
-        raise BadMessage(f"field {shown(field)} is there twice")
-    return {**message, **groups}
-
-
-def _check_head(header: Mapping[str, Any]) -> None:
-    """Raise before any memory is taken for arrays that no message has."""
-    if len(header) > _MOST_ARRAYS:
-        raise BadMessage(f"got a message with {len(header)} arrays; wants at most {_MOST_ARRAYS}")
-    for name, one in header.items():
-        if one["dtype"] not in _TYPES:
-            raise BadMessage(f"field {shown(name)} is an array of {shown(one['dtype'])}; {_HOLDS}")
-
-
-def _numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind not in "biuf":
-        raise BadMessage(f"field {name!r} is an array of {array.dtype}; messages hold numbers only")
-    return array if array.flags.c_contiguous else array.copy(order="C")
-
-
-_HOLDS = "messages hold arrays of numbers, numbers, texts and names"
-
-
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, bool | int | float | str)
-
-
-def _is_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def check(message: Message, fields: Mapping[str, Shared], expected: Expected | None = None) -> None:

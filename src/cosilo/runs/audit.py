@@ -51,11 +51,20 @@ class AuditLog:
         self._add({"way": "in", "ask": number, "step": step, "bytes": len(body), "digest": digest})
 
     def left(
-        self, number: int, step: str, fields: dict[str, dict[str, Any]], reply: bytes, seconds: float
+        self,
+        number: int,
+        step: str,
+        fields: dict[str, dict[str, Any]],
+        size: int,
+        digest: str,
+        seconds: float,
     ) -> None:
-        """Log what leaves now. A reply that is sent again after a crash is logged again, marked as such."""
+        """Log what leaves now: `size` is in bytes.
+
+        A reply that is sent again after a crash is logged again, marked as such.
+        """
         entry: dict[str, Any] = {"way": "out", "ask": number, "step": step, "fields": fields}
-        entry |= {"bytes": len(reply), "digest": sha256(reply).hexdigest(), "seconds": round(seconds, 6)}
+        entry |= {"bytes": size, "digest": digest, "seconds": round(seconds, 6)}
         if number in self.answered:
             entry["again"] = True
         self._add(entry)

@@ -3,19 +3,20 @@
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cosilo.errors import BadMessage, RunError
 from cosilo.protocol.carrier import Failure, FailureKind
-from cosilo.protocol.message import Fields, Message, decode, encode
+from cosilo.protocol.message import Fields, Message
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import (
-    WORTH_KEEPING,
     append_line,
     digest,
     drop_partial_line,
     explain_write_errors,
+    link,
     read_json,
     read_lines,
     write,
@@ -57,9 +58,10 @@ class Entry:
     def _path(self, silo: str) -> Path:
         return self.folder / f"{silo}.safetensors"
 
-    def keep(self, silo: str, body: bytes, arrival: Arrival) -> None:
-        """Put a reply on disk; from now on it is never asked for again."""
-        write(self._path(silo), body, over=self.folder.parent / "old" / f"{silo}.safetensors")
+    def keep(self, silo: str, body: bytes, arrival: Arrival, file: Path | None = None) -> None:
+        """Have a reply on disk: it is never asked for again. The silo's `file` of it gets another name."""
+        if file is None or not link(file, self._path(silo)):
+            write(self._path(silo), body)
         self.arrivals[silo] = arrival
 
     def has(self, silo: str) -> bool:
@@ -99,8 +101,8 @@ class Entry:
             "seconds": round(self.seconds, 6),
             "sent": {name: self.sent[name] for name in self.silos if name in self.sent},
             "received": {name: self.received[name] for name in self.silos if name in self.received},
-            "arrivals": {name: asdict(arrival) for name, arrival in self.arrivals.items()},
-            "failures": {name: asdict(failure) for name, failure in self.failures.items()},
+            "arrivals": {name: vars(arrival) for name, arrival in self.arrivals.items()},
+            "failures": {name: vars(failure) for name, failure in self.failures.items()},
         }
 
 
@@ -111,6 +113,8 @@ class Replies(Mapping[str, Fields]):
     ----------
     entry : Entry
         The ask, as the journal has it.
+    gathered : object, default None
+        What took them in as they came, if the method gave something (`silos.ask(gather=…)`).
 
     Attributes
     ----------
@@ -125,8 +129,9 @@ class Replies(Mapping[str, Fields]):
     ...     return {name: reply.integer("size") for name, reply in silos.ask("count").items()}
     """
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, gathered: object = None) -> None:
         self._entry = entry
+        self.gathered = gathered
         self._names = [name for name in entry.silos if name in entry.arrivals]
         self.failures: dict[str, Failure] = entry.failures
 
@@ -181,11 +186,12 @@ class Journal:
 
     def close(self, entry: Entry) -> None:
         """Note that an ask is completed; nothing happens if that was noted before."""
+        record = entry.record()
         if not entry.done:
-            write_json(entry.folder / "done.json", entry.record())
+            write_json(entry.folder / "done.json", record, indent=None)
             entry.done = True
         if entry.number not in self._logged:
-            append_line(self._log, {**entry.record(), **self.about})
+            append_line(self._log, {**record, **self.about})
             self._logged.add(entry.number)
 
     def mark(self, mark: Mark) -> None:
@@ -232,25 +238,12 @@ class Journal:
         """
         for path in self.folder.glob("[0-9]*-*"):
             if met < int(path.name[:5]) <= number:
-                self._recycle(path)
+                shutil.rmtree(path)
 
     @property
     def last_number(self) -> int:
         """The number of the last ask in the journal, completed or not; 0 if there is none."""
         return max((int(path.name[:5]) for path in self.folder.glob("[0-9]*-*")), default=0)
-
-    def _recycle(self, folder: Path) -> None:
-        """Keep large replies of a past ask, one of each silo, as files to overwrite."""
-        old = self.folder / "old"
-        for reply in folder.glob("*.safetensors"):
-            if reply.stat().st_size >= WORTH_KEEPING:
-                old.mkdir(exist_ok=True)
-                reply.replace(old / reply.name)
-        shutil.rmtree(folder)
-
-    def tidy(self) -> None:
-        """The run is finished: nothing more will be written."""
-        shutil.rmtree(self.folder / "old", ignore_errors=True)
 
     def entry(self, number: int, step: str, silos: Iterable[str], timed: bool = True) -> Entry:
         """The entry for an ask, existing or new; `timed`: whether it counts on the simulated clock."""

@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from cosilo.errors import BadMessage, RunError
-from cosilo.protocol.message import Fields, decode
+from cosilo.protocol.message import Fields
+from cosilo.protocol.wire import decode
 from cosilo.runs.durable_files import explain_write_errors, new_folder, read_json, write_json
 from cosilo.text import guess, listing
 
@@ -71,8 +72,14 @@ def check_kept(which: str) -> str:
     return which
 
 
+def number_of(path: Path) -> int:
+    """The ask that the name of a reply or a state begins with; 0: it is neither, or a crash cut it short."""
+    number = path.name.partition("-")[0]
+    return int(number) if number.isdigit() and not path.name.endswith(".part") else 0
+
+
 def _numbers(folder: Path) -> list[int]:
-    return [int(path.name) for path in folder.glob("*") if path.name.isdigit()]
+    return [number for path in folder.glob("*") if (number := number_of(path))]
 
 
 def _link(source: str, target: str) -> str:

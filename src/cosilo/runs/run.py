@@ -23,9 +23,10 @@ from pydantic import ValidationError
 
 from cosilo.errors import ConfigError, RunError
 from cosilo.protocol.findings import Findings
-from cosilo.protocol.message import Fields, decode
+from cosilo.protocol.message import Fields
 from cosilo.protocol.metrics import NUMBERS, gain
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Stage
+from cosilo.protocol.wire import decode
 from cosilo.runs.audit import outgoing
 from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal

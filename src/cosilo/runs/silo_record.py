@@ -1,6 +1,5 @@
 """A silo's own record of a run: its model, its notes, its last reply, and the audit log of all that left."""
 
-import json
 import shutil
 from collections.abc import Collection
 from copy import deepcopy
@@ -12,9 +11,9 @@ from typing import Any
 from cosilo.errors import BadMessage, Refused, RunError
 from cosilo.learners.base import Learner
 from cosilo.learners.untrained import save_untrained
-from cosilo.protocol.message import decode, encode
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import Measure, Score, Stage
+from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import AuditLog
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
@@ -25,7 +24,7 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
-from cosilo.runs.kept_models import keep_local
+from cosilo.runs.kept_models import keep_local, number_of
 from cosilo.text import differences, listing
 
 #: The parts of a silo's identity that are hashes.
@@ -36,7 +35,7 @@ class SiloRecord:
     """The folder of one silo.
 
     ```
-    replies/00004   one line about the last ask, then the reply to it, as it went out
+    replies/00004-0f3c…-91ab…   the reply to the last ask, as it went out; checksums of it and of the ask
     states/00003/   state.json notes.safetensors model/ after the last step that changed something
     audit.jsonl   scores.json   log.txt   identity.json   silo.json   template.skops
     local/   the model after local training (kept_models)
@@ -55,8 +54,10 @@ class SiloRecord:
             folder.chmod(0o700)  # models, notes and logs are for the silo's owner only
             for leftover in self._replies.glob("*.part"):
                 leftover.unlink()
-        #: The last completed ask; 0 if there is none.
-        self._last = max(_numbers(self._replies), default=0)
+        kept = {number: path for path in self._replies.iterdir() if (number := number_of(path))}
+        #: The last completed ask, 0 if there is none, and the file with its reply.
+        self._last = max(kept, default=0)
+        self.kept = kept.get(self._last)
         #: The last completed ask that changed the silo.
         self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
         self.audit = AuditLog(folder / "audit.jsonl")
@@ -64,19 +65,16 @@ class SiloRecord:
 
     def _tidy(self) -> None:
         """Clean up after a crash: old replies, and a state that was written but has no reply."""
-        for number in _numbers(self._replies):
-            self._drop(number, 0)
+        for path in self._replies.iterdir():
+            if number_of(path) and path != self.kept:
+                path.unlink()
         for path in self._states.iterdir():
             if path.name == f"{self._changed:05d}":
                 continue
             if path.name.isdigit() and int(path.name) in self.audit.answered and int(path.name) > self._last:
-                lost = self.reply_path(int(path.name))
+                lost = self._replies / path.name
                 raise RunError(f"{lost}: is missing, though it was sent; restore it or start a new run")
             shutil.rmtree(path)
-
-    def reply_path(self, number: int) -> Path:
-        """Where the reply to an ask is kept; the message is what comes after the first line."""
-        return self._replies / f"{number:05d}"
 
     def check_identity(self, silo: Participant, but: Collection[str] = ()) -> None:
         """Raise if the silo is not what it was when this record was begun; `but`: what may change."""
@@ -114,43 +112,45 @@ class SiloRecord:
             return None
         if number < self._last:
             raise BadMessage(f"ask {number} is over: this silo has already done ask {self._last}")
-        path = self.reply_path(number)
+        assert self.kept is not None  # a reply is what makes an ask the last
         try:
-            head, _, reply = path.read_bytes().partition(b"\n")
-            about = json.loads(head)
-            if about.pop("reply", None) not in (None, digest(reply)):
-                raise BadMessage("its checksum differs")
-            decode(reply)
-        except (ValueError, BadMessage, FileNotFoundError) as error:
-            raise RunError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
-        if about != _identity(step, body):
+            reply = self.kept.read_bytes()
+        except FileNotFoundError as error:
+            raise RunError(f"{self.kept}: is damaged ({type(error).__name__}); start a new run") from None
+        told = self.kept.name.split("-")[1:]
+        if told[:1] != [_short(digest(reply))]:
+            raise RunError(f"{self.kept}: is damaged (its checksum differs); start a new run")
+        if told[1:] != [_asked(step, body)]:
             raise BadMessage(f"ask {number} came a second time with different content")
         return reply
 
-    def complete(self, number: int, step: str, body: bytes, reply: bytes, silo: Participant) -> None:
-        """Keep a reply and, if the step changed the silo, its new state: both or neither."""
+    def complete(
+        self, number: int, step: str, body: bytes, reply: bytes, whole: str, silo: Participant
+    ) -> None:
+        """Keep a reply, whose digest is `whole`, and, if the step changed the silo, its new state: both or
+        neither.
+        """
         if silo.changed:
             with new_folder(self._states / f"{number:05d}") as folder:
                 self.save_state(silo, folder)
             if silo.trained_alone:
                 keep_local(self.folder, self._states / f"{number:05d}" / "model")
                 silo.trained_alone = False
-        head = json.dumps({**_identity(step, body), "reply": digest(reply)}).encode()
-        write(self.reply_path(number), head + b"\n", reply, over=self._replies / "old")
-        before, self._last = (self._last, self._changed), number
+        path = self._replies / f"{number:05d}-{_short(whole)}-{_asked(step, body)}"
+        write(path, reply, over=self._replies / "old")
+        before, self._last, self.kept = (self.kept, self._changed), number, path
         if silo.changed:
             write_json(self.folder / "scores.json", _scores(silo))
             self._changed, silo.changed = number, False
         self._drop(*before)
 
-    def _drop(self, reply: int, state: int) -> None:
+    def _drop(self, reply: Path | None, state: int) -> None:
         # The coordinator journals ask n−1 before it sends ask n: older replies will not be asked for again.
-        if reply and reply != self._last:
-            path = self.reply_path(reply)
-            if path.stat().st_size >= WORTH_KEEPING:
-                path.replace(self._replies / "old")  # the next large reply is written over it
+        if reply is not None:
+            if reply.stat().st_size >= WORTH_KEEPING:
+                reply.replace(self._replies / "old")  # a large reply to come is written over it
             else:
-                path.unlink()
+                reply.unlink()
         if state and state != self._changed:
             shutil.rmtree(self._states / f"{state:05d}")
 
@@ -233,7 +233,7 @@ def _change(key: str, before: object, now: object) -> str:
 
 def _numbers(folder: Path) -> list[int]:
     """The numbers of the asks in a folder; what a crash left unfinished is not among them."""
-    return [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
+    return [number for path in folder.iterdir() if (number := number_of(path))]
 
 
 def _files(folder: Path) -> list[str]:
@@ -253,8 +253,14 @@ def _check_files(folder: Path, state: Any, model: bool) -> None:
             raise RunError(f"{path}: is damaged (its checksum differs); restore it or start a new run")
 
 
-def _identity(step: str, body: bytes) -> dict[str, str]:
-    return {"step": step, "content": digest_of(body)}
+def _asked(step: str, body: bytes) -> str:
+    """A checksum of an ask."""
+    return _short(digest(step.encode(), digest_of(body).encode()))
+
+
+def _short(whole: str) -> str:
+    """As much of a digest as shows damage."""
+    return whole[:16]
 
 
 @lru_cache(maxsize=1)

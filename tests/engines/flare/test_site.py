@@ -9,7 +9,7 @@ import pytest
 
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import ConfigError, RunError
-from cosilo.protocol.message import encode
+from cosilo.protocol.wire import encode
 from cosilo.runs.run import locked
 
 pytest.importorskip("nvflare")

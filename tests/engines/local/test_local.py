@@ -20,7 +20,7 @@ from cosilo.errors import RunError
 from cosilo.methods import Method, step
 from cosilo.protocol.carrier import Ask, Failure
 from cosilo.protocol.findings import Findings
-from cosilo.protocol.message import encode
+from cosilo.protocol.wire import encode
 
 
 class Shaky:

@@ -14,7 +14,7 @@ from cosilo.engines.ray.carrier import RayCarrier
 from cosilo.engines.ray.cluster import connected
 from cosilo.engines.ray.engine import RayEngine
 from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
-from cosilo.protocol.message import encode
+from cosilo.protocol.wire import encode
 
 TIMES = {"at", "seconds", "digest", "chain", "checksum"}
 

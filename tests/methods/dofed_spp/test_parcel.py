@@ -1,7 +1,7 @@
 import numpy as np
 
 from cosilo.methods.dofed_spp.parcel import Models, wrap
-from cosilo.protocol.message import decode, encode
+from cosilo.protocol.wire import decode, encode
 
 
 def stored(count):

@@ -23,7 +23,7 @@ from cosilo.protocol.participant import Participant, Procedure
 _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
 
-#: From this many bytes on, a reply is not sent through the pipe: the silo says where it lies on disk.
+#: From this many bytes on, a reply is not sent through the pipe: it is read where the silo keeps it.
 _LARGE = 2**16
 
 
@@ -58,12 +58,10 @@ class Worker:
         """The answer; if the process died instead, it is restarted and the silo counts as lost."""
         try:
             head = json.loads(self.connection.recv_bytes())
-            if head["ok"] and "file" in head:
-                with Path(head["file"]).open("rb", buffering=0) as file:
-                    file.seek(-head["bytes"], os.SEEK_END)
-                    return Answer(name, file.read(), head["seconds"])
             if head["ok"]:
-                return Answer(name, self.connection.recv_bytes(), head["seconds"])
+                file = Path(head["file"])
+                content = file.read_bytes() if head["large"] else self.connection.recv_bytes()
+                return Answer(name, content, head["seconds"], head["digest"], file)
         except (EOFError, ConnectionError):
             how = self.restart()
             text = f"silo {name!r}: its worker process died ({how}) in the middle of the step"
@@ -122,13 +120,11 @@ def _serve(
                 failed = {"ok": False, "kind": content.kind, "text": content.text}
                 mine.send_bytes(json.dumps(failed).encode())
                 continue
-            done = {"ok": True, "seconds": answer.seconds}
-            if len(content) < _LARGE:
-                mine.send_bytes(json.dumps(done).encode())
+            large = len(content) >= _LARGE
+            done = {"ok": True, "seconds": answer.seconds, "digest": answer.digest, "large": large}
+            mine.send_bytes(json.dumps({**done, "file": str(answer.file)}).encode())
+            if not large:
                 mine.send_bytes(content)
-            else:
-                kept = {**done, "file": str(opened[name].kept(head["number"])), "bytes": len(content)}
-                mine.send_bytes(json.dumps(kept).encode())
 
 
 def _die_with(parent: int) -> None:

@@ -1,5 +1,6 @@
 """Asks to silos in worker processes on this machine."""
 
+import gc
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -36,12 +37,15 @@ class Workers:
         """Start the workers."""
         for silo in self._silos:
             silo.preload()
+        gc.collect()
+        gc.freeze()  # else the collector writes into what forked processes share, which then each has alone
         for place in range(self._count):
             owned = self._silos[place :: self._count]
             self._workers.append(Worker(owned, procedure, seed, folder))
 
     def close(self) -> None:
         """Stop the workers."""
+        gc.unfreeze()
         for worker in self._workers:
             worker.stop()
         self._workers = []
