@@ -99,10 +99,10 @@ class Asking:
         self.number += 1
         entry = self._journal.entry(self.number, step, names, self._steps[step].declared.timed)
         line = None if gather is None else _InOrder(entry, gather)
-        if entry.done:
-            for name in names if line else ():
+        if entry.done and line:
+            for name in names:
                 line.take(name)
-        else:
+        if not entry.done:
             size, shared = payload(message or {}), encode(message or {})
 
             def body(name: str) -> bytes:

@@ -1,6 +1,7 @@
 """What carries asks between organisations, with silos that are objects of this process: busy, gone, odd."""
 
 import time
+from threading import Event
 
 import pytest
 
@@ -156,3 +157,43 @@ def test_a_closed_carrier_calls_nobody_any_more():
     carrier.close()
     assert next(answers).content.kind == "lost"
     assert one.calls == []
+
+
+class Slow(Site):
+    """A silo to which a message takes until somebody lets it through."""
+
+    def __init__(self, *sayings):
+        super().__init__(*sayings)
+        self.through = Event()
+
+    def answer(self, **arguments):
+        assert self.through.wait(30)
+        return super().answer(**arguments)
+
+    wait = Site.answer
+
+
+def test_a_message_is_made_when_there_is_room_for_it_on_the_way(monkeypatch):
+    monkeypatch.setattr(flare, "_ON_THE_WAY", 20)
+    sites = {name: Slow({"busy": True}, {"reply": b"a", "seconds": 0.5}) for name in "abcde"}
+    made = []
+
+    def ask(name):
+        made.append(name)
+        return Ask(3, "label", bytes(10))
+
+    answers = FlareCarrier(sites).call(list(sites), ask, None)
+    sites["a"].through.set()
+    assert next(answers).silo == "a"
+    assert made == ["a", "b", "c"]  # the third has the place of the first
+    for site in sites.values():
+        site.through.set()
+    assert sorted(answer.silo for answer in answers) == ["b", "c", "d", "e"]
+    assert made == ["a", "b", "c", "d", "e"]
+
+
+def test_a_silo_that_is_lost_leaves_its_place_to_others(ask, monkeypatch):
+    monkeypatch.setattr(flare, "_ON_THE_WAY", 1)
+    answers = ask(gone=Site(ConnectionError("no path")), here=Site({"reply": b"a", "seconds": 0.5}))
+    assert answers["here"] == b"a"
+    assert answers["gone"].kind is FailureKind.LOST

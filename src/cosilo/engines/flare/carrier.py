@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import Queue
@@ -16,6 +17,8 @@ from cosilo.protocol.participant import Procedure
 LOST_AFTER = 15.0
 #: Seconds after which a silo that is busy with a step says so, repeatedly.
 BUSY = 2.0
+#: Bytes of messages that are on their way at the same time: FLARE makes a copy of each.
+_ON_THE_WAY = 2**28
 #: What it says while it is not ready for any step yet.
 OPENING = {"opening": True}
 #: Seconds that a silo has to read its data and its model; the time of a step begins after that.
@@ -53,30 +56,38 @@ class FlareCarrier:
         self._closed.set()
 
     def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:
-        """Ask all silos at once."""
+        """Ask all silos at once, or as many as can be sent to at once: a message is made when it is sent."""
         self._hold()
-        answers: Queue[Answer] = Queue()
-        for name in silos:
-            if not self._admitted(name):
-                answers.put(Answer(name, Failure(FailureKind.ERROR, f"silo {name!r}: was removed")))
+        came: Queue[Answer | int] = Queue()
+        waiting, missing, on_the_way = deque(silos), len(silos), 0
+        while missing:
+            while waiting and on_the_way < _ON_THE_WAY:
+                name = waiting.popleft()
+                if not self._admitted(name):
+                    came.put(Answer(name, Failure(FailureKind.ERROR, f"silo {name!r}: was removed")))
+                elif name in self._lost or name not in self._sites:
+                    came.put(Answer(name, _lost(name)))
+                else:
+                    ask = asks(name)
+                    on_the_way += len(ask.body)
+                    Thread(target=self._ask, args=(came, name, [ask], timeout), daemon=True).start()
+            answer = came.get()
+            if isinstance(answer, int):
+                on_the_way -= answer
                 continue
-            if name in self._lost or name not in self._sites:
-                answers.put(Answer(name, _lost(name)))
-                continue
-            arguments = (answers, name, asks(name), timeout)
-            Thread(target=self._ask, args=arguments, daemon=True).start()
-        for _ in silos:
-            answer = answers.get()
             if isinstance(answer.content, Failure) and answer.content.kind is FailureKind.LOST:
                 self._lost.add(answer.silo)
+            missing -= 1
             yield answer
 
-    def _ask(self, answers: Queue[Answer], name: str, ask: Ask, timeout: float | None) -> None:
-        """Call until there is an answer, the silo is lost or its time is up."""
+    def _ask(self, came: "Queue[Answer | int]", name: str, asks: list[Ask], timeout: float | None) -> None:
+        """Call until there is an answer, the silo is lost or its time is up.
+
+        When the message is there, its bytes are told, and it is kept no longer: `asks` is emptied for that.
+        """
         asked = started = last_seen = time.monotonic()
-        message: dict[str, Any] = {"number": ask.number, "step": ask.step, "body": ask.body}
-        if ask.after:
-            message["after"] = ask.after
+        message = _message(asks.pop())
+        number, size = message["number"], len(message["body"])
         answer: Answer | None = None
         while answer is None and not self._closed.is_set():
             reply = self._called(name, message)
@@ -85,14 +96,18 @@ class FlareCarrier:
                 time.sleep(0.5)
             else:
                 last_seen, answer = now, _answer(name, reply)
-                message = {"number": ask.number}
+                if "body" in message:
+                    message = {"number": number}
+                    came.put(size)
                 if reply == OPENING and now - asked < READY_WITHIN:
                     started = now
             if answer is None and timeout is not None and now - started > timeout:
                 answer = Answer(name, too_late(name, timeout))
             elif answer is None and now - last_seen > LOST_AFTER:
                 answer = Answer(name, _lost(name))
-        answers.put(answer or Answer(name, _lost(name)))
+        if "body" in message:
+            came.put(size)
+        came.put(answer or Answer(name, _lost(name)))
 
     def _called(self, name: str, message: Mapping[str, Any]) -> Any:
         """What a silo says; None if it could not be reached."""
@@ -103,6 +118,12 @@ class FlareCarrier:
             # A reply that FLARE refuses to read comes from a silo that is there; asking again would not help.
             unreadable = any(word in str(error).lower() for word in ("decompos", "serializ", "fobs"))
             return error if unreadable else None
+
+
+def _message(ask: Ask) -> dict[str, Any]:
+    """An ask as it is sent."""
+    message = {"number": ask.number, "step": ask.step, "body": ask.body}
+    return {**message, "after": ask.after} if ask.after else message
 
 
 def _answer(name: str, reply: object) -> Answer | None:

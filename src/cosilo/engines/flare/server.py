@@ -12,6 +12,7 @@ from cosilo.engines.flare.admission import admitted
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kit_settings import HOLD, read_kit_settings
 from cosilo.engines.flare.party_files import as_federation
+from cosilo.engines.local.memory import keep_freed_memory
 from cosilo.errors import CosiloError
 from cosilo.federation.late import welcome
 from cosilo.protocol.events import Event, Happening
@@ -20,6 +21,7 @@ from cosilo.runs.run import RunDirectory, begin, locked
 from cosilo.version import __version__
 
 alterations.send_bytes_only()
+alterations.tell_no_contents()
 
 
 class JobHeld(Exception):
@@ -37,6 +39,7 @@ class Coordination:
     @collab.main
     def coordinate(self) -> None:
         """Follow the method; the outcome is in the run directory."""
+        keep_freed_memory()
         kit = Path(collab.workspace.get_root_dir())
         folder = Path(read_kit_settings(kit).runs) / self.run
 

@@ -25,6 +25,7 @@ from cosilo.engines.flare.kit_settings import read_kit_settings
 from cosilo.engines.flare.party_files import read_silo
 from cosilo.engines.flare.reach import address
 from cosilo.engines.local.in_process import open_boundary
+from cosilo.engines.local.memory import keep_freed_memory
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
 from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
@@ -32,6 +33,7 @@ from cosilo.protocol.participant import NAME, Participant, Procedure
 from cosilo.runs.run import locked
 
 alterations.send_bytes_only()
+alterations.tell_no_contents()
 #: How long another job may still hold the record of a run, in seconds.
 _PATIENCE = 300.0
 
@@ -57,6 +59,7 @@ class Site:
     @collab.init
     def open(self) -> None:
         """Start to get ready in the background; the first step waits for that."""
+        keep_freed_memory()
         self._steps.submit(self._open, str(collab.site_name), Path(collab.workspace.get_root_dir()))
 
     def _open(self, name: str, kit: Path) -> None:
