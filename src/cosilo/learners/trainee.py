@@ -41,10 +41,10 @@ class Optimiser:
     """
 
     def __init__(
-        self, training: Training, parameters: list[nn.Parameter], state: OptimiserState | None = None
+        self, training: Training, parameters: list[Tensor], state: OptimiserState | None = None
     ) -> None:
         self._training = training
-        self._parameters: list[Tensor] = list(parameters)
+        self._parameters = list(parameters)
         moments = {"sgd": ["momentum"] if training.momentum else []}.get(
             training.optimiser, ["mean", "square"]
         )
@@ -110,7 +110,7 @@ class Trainee:
         self.name = name
         self.loss = loss
         self._named: dict[str, Tensor] = {n: p for n, p in module.named_parameters() if p.requires_grad}
-        self._parameters = [p for p in module.parameters() if p.requires_grad]
+        self._parameters = list(self._named.values())
         if not self._parameters:
             raise LearnerError(f"{name}: has no parameters to train")
         self.optimiser = Optimiser(training, self._parameters, state)

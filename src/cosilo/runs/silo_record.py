@@ -170,7 +170,8 @@ class SiloRecord:
                 other.save(folder / name)
         (folder / "notes.safetensors").write_bytes(encode(silo.notes))
         files = {path: digest((folder / path).read_bytes()) for path in _files(folder)}
-        write_json(folder / "state.json", {"trained": silo.trained, "scores": _scores(silo), "files": files})
+        state = {"trained": silo.trained, "scores": _scores(silo), "files": files}
+        write_json(folder / "state.json", state, indent=None)
 
     def restore(self, silo: Participant, model: bool = True) -> None:
         """Bring the silo to the state after its last completed step; `model`: with what it has learnt."""
