@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -128,6 +128,12 @@ def digest(*parts: bytes) -> str:
     for part in parts:
         found.update(part)
     return found.hexdigest()
+
+
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 of a file, which is not in memory as a whole."""
+    with path.open("rb", buffering=0) as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def append_line(path: Path, value: Any) -> None:

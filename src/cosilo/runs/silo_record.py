@@ -18,6 +18,7 @@ from cosilo.runs.audit import AuditLog
 from cosilo.runs.durable_files import (
     WORTH_KEEPING,
     digest,
+    digest_of_file,
     explain_write_errors,
     new_folder,
     read_json,
@@ -169,7 +170,7 @@ class SiloRecord:
                 (folder / name).mkdir()
                 other.save(folder / name)
         (folder / "notes.safetensors").write_bytes(encode(silo.notes))
-        files = {path: digest((folder / path).read_bytes()) for path in _files(folder)}
+        files = {path: digest_of_file(folder / path) for path in _files(folder)}
         state = {"trained": silo.trained, "scores": _scores(silo), "files": files}
         write_json(folder / "state.json", state, indent=None)
 
@@ -248,9 +249,7 @@ def _check_files(folder: Path, state: Any, model: bool) -> None:
     told = state.get("files") if isinstance(state, dict) else None
     for name, whole in (told or {}).items():
         path = folder / name
-        if (model or name == "notes.safetensors") and not (
-            path.exists() and digest(path.read_bytes()) == whole
-        ):
+        if (model or name == "notes.safetensors") and not (path.exists() and digest_of_file(path) == whole):
             raise RunError(f"{path}: is damaged (its checksum differs); restore it or start a new run")
 
 
