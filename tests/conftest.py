@@ -51,12 +51,12 @@ def make_silos(**options: Any) -> list[Silo]:
     ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def silos() -> Callable[..., list[Silo]]:
     return make_silos
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pool() -> np.ndarray:
     return DIGITS_X[1000:1300]
 

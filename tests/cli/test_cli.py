@@ -171,7 +171,7 @@ def test_a_run_of_python_cannot_be_resumed_from_the_command_line(folder, cosilo,
     assert "was started from Python" in errors
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=200):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -183,22 +183,41 @@ def heeding_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+#: Waits in the update, which learns from more than its own data, if HOLD is in its environment.
+WAITING = """
+import os, time
+from sklearn.tree import DecisionTreeClassifier
+
+class Tree(DecisionTreeClassifier):
+    def fit(self, X, y, sample_weight=None, check_input=True):
+        if "HOLD" in os.environ and X.shape[0] > 60:
+            open("held", "w").close()
+            time.sleep(600)
+        return super().fit(X, y, sample_weight, check_input)
+"""
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_stopped_in_the_middle_and_resumed(folder, how):
-    run = [COSILO, "run", "recipe.toml", "--set", "method.rounds=15"]  # long enough to be caught on the way
-    subprocess.run([*run, "--dir", "whole"], check=True, capture_output=True)
-    command = [*run, "--dir", "cut", "--set", "workers=2"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_interrupts)
-    wait_for((folder / "cut/journal/00002-train").exists)
+def test_stopped_in_the_middle_and_resumed(folder, cosilo, monkeypatch, how):
+    (folder / "waiting.py").write_text(WAITING)
+    (folder / "recipe.toml").write_text(RECIPE.replace("sklearn.tree.DecisionTreeClassifier", "waiting.Tree"))
+    assert cosilo("run", "recipe.toml", "--dir", "whole")[0] == 0
+    process = subprocess.Popen(
+        [COSILO, "run", "recipe.toml", "--dir", "cut", "--set", "workers=2"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HOLD": "yes"},
+        preexec_fn=heeding_interrupts,
+    )
+    wait_for((folder / "held").exists)
     process.send_signal(how)
     errors = process.communicate(timeout=60)[1]
     if how == signal.SIGINT:
         assert "stopped; completed steps are kept: cosilo resume cut" in errors
         assert "Traceback" not in errors
-    elsewhere = folder / "elsewhere"
-    elsewhere.mkdir()
-    resumed = [COSILO, "resume", "../cut"]  # from another folder: the recipe's paths still hold
-    subprocess.run(resumed, check=True, capture_output=True, cwd=elsewhere)
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")  # the recipe's paths still hold
+    assert cosilo("resume", "../cut")[0] == 0
     assert Run(folder / "cut").result == Run(folder / "whole").result
 
 

@@ -1,13 +1,9 @@
 """No table cuts a name at 80 columns: what is too wide is folded, and every character is there."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-COSILO = str(Path(sys.executable).with_name("cosilo"))
 LONG = ["klinikum-am-rande-der-grossen-stadt", "zürich-kantonsspital", "a"]
 RECIPE = f"""
 [method]
@@ -29,20 +25,19 @@ rule = "paper"
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("tables")
-    (folder / "recipe.toml").write_text(RECIPE)
-    return folder
+@pytest.fixture
+def lines_of(cosilo, tmp_path, monkeypatch) -> Callable[..., list[str]]:
+    """What a command prints in a terminal 80 columns wide, in a folder with the recipe."""
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
 
+    def lines(*arguments: str) -> list[str]:
+        code, output, _ = cosilo(*arguments)
+        assert code == 0
+        return output.splitlines()
 
-def lines_of(folder: Path, *arguments: str) -> list[str]:
-    """What a command prints in a terminal 80 columns wide."""
-    environment = {**os.environ, "COLUMNS": "80", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [COSILO, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
+    return lines
 
 
 def columns_of(lines: list[str]) -> list[str]:
@@ -65,30 +60,30 @@ def whole(lines: list[str], *names: str) -> None:
         assert any(name in column for column in columns), name
 
 
-def test_check_run_and_runs(folder):
-    whole(lines_of(folder, "check", "recipe.toml"), *LONG, "GaussianNB")
+def test_check_run_and_runs(lines_of):
+    whole(lines_of("check", "recipe.toml"), *LONG, "GaussianNB")
     whole(
-        lines_of(folder, "run", "recipe.toml", "--dir", "runs/a-run-with-a-name-of-its-own-in-a-folder"),
+        lines_of("run", "recipe.toml", "--dir", "runs/a-run-with-a-name-of-its-own-in-a-folder"),
         *LONG,
     )
-    whole(lines_of(folder, "runs"), "runs/a-run-with-a-name-of-its-own-in-a-folder")
+    whole(lines_of("runs"), "runs/a-run-with-a-name-of-its-own-in-a-folder")
 
 
-def test_compare(folder):
+def test_compare(lines_of):
     named = "a-long-name-for-cofed-by-the-rule-of-the-paper"
     arguments = ("compare", "recipe.toml", "--methods", f"local,{named}", "--seeds", "1", "--dir", "compared")
-    whole(lines_of(folder, *arguments), "local", named)
+    whole(lines_of(*arguments), "local", named)
 
 
-def test_methods(folder):
+def test_methods(lines_of):
     from cosilo.methods import METHODS
 
-    whole(lines_of(folder, "methods"), *METHODS)
+    whole(lines_of("methods"), *METHODS)
 
 
-def test_reproduce(folder):
+def test_reproduce(lines_of):
     from cosilo.recipes import RECIPES
 
     names = [path.stem for path in RECIPES.glob("*.toml") if "[reproduces]" in path.read_text()]
     assert len(names) > 20
-    whole(lines_of(folder, "reproduce", "--list"), *names)
+    whole(lines_of("reproduce", "--list"), *names)

@@ -26,19 +26,22 @@ from cosilo.learners import Network, Training  # noqa: E402
 OPERATIONS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make(silos, pool):
     """The same federation every time: trees, a network, a hand-written learner; two rounds."""
     X, y = silos()[0].data.all
     networks = [
-        Silo("network", X, y, MLPClassifier((8,), max_iter=20)),
+        Silo("network", X, y, MLPClassifier((8,), max_iter=5)),
         Silo("torch", X, y, Network(torch.nn.Linear(64, 3), Training(epochs=2, lr=0.01))),
         Silo("forest", X, y, RandomForestClassifier(3)),
     ]
     method = CoFED(alpha=0.4, rounds=2, weights="accuracy", update_from="auto")
-    return lambda workers=0: Federation(
-        [*silos(), *networks], pool, method, seed=5, engine=LocalEngine(workers)
-    )
+
+    def made(workers=0, names=None):
+        members = [silo for silo in [*silos(), *networks] if names is None or silo.name in names]
+        return Federation(members, pool, method, seed=5, engine=LocalEngine(workers))
+
+    return made
 
 
 def run_until(federation: Federation, folder: Path, at: int | None) -> int | None:
@@ -102,9 +105,15 @@ def outcome(run: Run, pool: np.ndarray) -> dict:
     return {"result": run.result, "asks": asks, "models": models, "left": left}
 
 
-@pytest.fixture
-def undisturbed(make, pool, tmp_path):
-    return outcome(make().run(tmp_path / "undisturbed"), pool)
+@pytest.fixture(scope="module")
+def undisturbed(make, pool, tmp_path_factory):
+    return outcome(make().run(tmp_path_factory.mktemp("undisturbed") / "run"), pool)
+
+
+@pytest.fixture(scope="module")
+def operations(make, tmp_path_factory):
+    """How many file operations a run in process has."""
+    return run_until(make(), tmp_path_factory.mktemp("counted") / "run", None)
 
 
 def points(make, tmp_path, workers, how_many):
@@ -190,21 +199,29 @@ DAMAGE = {
 }
 
 
+@pytest.fixture(scope="module")
+def killed(make, pool, tmp_path_factory):
+    """A run of two silos, whose folders are unlike each other, that was killed; and one that was not."""
+    folder, names = tmp_path_factory.mktemp("damaged"), ["tree", "torch"]
+    undisturbed = outcome(make(names=names).run(folder / "undisturbed"), pool)
+    total = run_until(make(names=names), folder / "count", None)
+    assert run_until(make(names=names), folder / "killed", int(total * 0.7)) is None
+    return folder / "killed", undisturbed, lambda: make(names=names)
+
+
 @pytest.mark.parametrize("damage", sorted(DAMAGE))
-def test_a_damaged_run_is_one_line_or_no_different(make, pool, tmp_path, undisturbed, damage):
+def test_a_damaged_run_is_one_line_or_no_different(killed, pool, tmp_path, damage):
     """Whatever file of an interrupted run is damaged: never a traceback, never another result."""
-    total = run_until(make(), tmp_path / "count", None)
-    assert run_until(make(), tmp_path / "killed", int(total * 0.7)) is None
-    files = sorted(path for path in (tmp_path / "killed").rglob("*") if path.is_file())
+    whole, undisturbed, make = killed
+    files = sorted(path for path in whole.rglob("*") if path.is_file())
     noticed = 0
     # Every third file for each kind of damage, another third for each.
     for place, path in enumerate(files[sorted(DAMAGE).index(damage) % 3 :: 3]):
-        # One silo's folder stands for the others': they are alike.
-        if path.name == ".lock" or {"bayes", "nearest", "forest", "network"} & set(path.parts):
+        if path.name == ".lock":
             continue
         folder = tmp_path / f"{damage}-{place}"
-        shutil.copytree(tmp_path / "killed", folder)
-        DAMAGE[damage](folder / path.relative_to(tmp_path / "killed"))
+        shutil.copytree(whole, folder)
+        DAMAGE[damage](folder / path.relative_to(whole))
         lines: list[str] = []
         try:
             run = make().run(folder)
@@ -224,9 +241,8 @@ def without_damaged_log(outcome: dict) -> dict:
     return {"result": outcome["result"], "models": outcome["models"]}
 
 
-def test_a_completed_step_is_not_repeated(make, tmp_path):
-    total = run_until(make(), tmp_path / "count", None)
-    assert run_until(make(), tmp_path / "run", int(total * 0.8)) is None
+def test_a_completed_step_is_not_repeated(make, tmp_path, operations):
+    assert run_until(make(), tmp_path / "run", int(operations * 0.8)) is None
     trained = sorted(path.parent.name for path in (tmp_path / "run/journal").glob("*/done.json"))
     assert "00002-train" in trained
     run = make().run(tmp_path / "run")

@@ -51,6 +51,13 @@ class Bayes(GaussianNB):
 '''
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all of them in one process of `pytest -n`: they share the cluster."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("ray"))
+
+
 @dataclass
 class Bench:
     """The cluster, and a folder that its nodes read a recipe's code in."""
