@@ -41,15 +41,21 @@ NAMES = [
     "classes",
     "pool",
     "offers",
+    "version",
     "votes",
     "size",
     "accuracy",
     "instances",
+    "taken",
+    "doubtful",
+    "gained",
     "stage",
     "index",
     "label",
     "x",
 ]
+#: Steps of a run in which a silo may lie.
+TOLD = ["hello", "train", "size", "label", "update", "evaluate", "decision"]
 TYPES = [np.int8, np.int64, np.uint8, np.float16, np.float32, np.float64, np.complex64, np.bool_]
 
 
@@ -137,7 +143,7 @@ def runs(rng: np.random.Generator, seconds: float) -> tuple[int, int]:
     tried = escaped = 0
     end, call = time.monotonic() + seconds, InProcess.call
     while time.monotonic() < end:
-        lie, at = message(rng), ["hello", "train", "size", "label", "update", "evaluate"][rng.integers(6)]
+        lie, at = message(rng), TOLD[rng.integers(len(TOLD))]
 
         def changed(
             self: Any, silos: Any, asks: Any, timeout: float | None, lie: bytes = lie, at: str = at

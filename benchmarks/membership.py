@@ -5,8 +5,10 @@ are in the pool. The coordinator sends each candidate with a wrong label, anothe
 and asks for votes after each: a model that still says the true class has it from its training data. What
 honest votes alone tell (the model is right more often about what it was trained on) is the line to stay near.
 
-"chosen" is a silo that allows rounds (as every silo did before [allow]); "default" one with the defaults of
-[allow]: no vote follows an update. Figures are balanced accuracies, over three seeds.
+"chosen" is a silo that allows rounds (as every silo did before [allow]), and a coordinator that asks for a
+run in which silos take every offer (`accept = "always"`); "guarded" the same where silos hold offers against
+their own data; "default" a silo with the defaults of [allow], and the coordinator of "chosen": no vote
+follows an update. Figures are balanced accuracies, over three seeds.
 
     python benchmarks/membership.py
 """
@@ -42,7 +44,7 @@ LEARNERS: dict[str, Any] = {
 }
 
 
-def attack(learner: Any, seed: int, allow: Allow | None, rounds: int) -> float:
+def attack(learner: Any, seed: int, allow: Allow, method: CoFED) -> float:
     """How well members are told from others: the balanced accuracy of the best threshold."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(X))
@@ -52,7 +54,7 @@ def attack(learner: Any, seed: int, allow: Allow | None, rounds: int) -> float:
     silo = Silo("silo", X[:MEMBERS], y[:MEMBERS], learner, test=None, pool=pool, task=map(str, range(10)))
     silo.allow = allow
     with tempfile.TemporaryDirectory() as folder:
-        boundary = open_boundary(silo, CoFED(rounds=rounds, class_weights="none"), seed, Path(folder) / "r")
+        boundary = open_boundary(silo, method, seed, Path(folder) / "r")
         number = 0
 
         def ask(step: str, message: Message) -> dict[str, Any] | None:
@@ -82,10 +84,17 @@ def attack(learner: Any, seed: int, allow: Allow | None, rounds: int) -> float:
 
 def main() -> None:
     free = Allow(parameters={"rounds": 10}, agreement=0.0)
-    cases = {"honest": (Allow(agreement=0.0), 1), "chosen": (free, 3), "default": (Allow(), 1)}
+    once = CoFED(accept="always", class_weights="none")
+    often, guarded = once.model_copy(update={"rounds": 3}), CoFED(rounds=3, class_weights="none")
+    cases = {
+        "honest": (Allow(agreement=0.0), once),
+        "chosen": (free, often),
+        "guarded": (free, guarded),
+        "default": (Allow(), once),
+    }
     for name, learner in LEARNERS.items():
-        for case, (allow, rounds) in cases.items():
-            found = fmean(attack(learner, seed, allow, rounds) for seed in SEEDS)
+        for case, (allow, method) in cases.items():
+            found = fmean(attack(learner, seed, allow, method) for seed in SEEDS)
             print(f"figure {case}_{name} {found:.3f}", flush=True)
 
 

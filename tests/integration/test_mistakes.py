@@ -193,9 +193,9 @@ COMMANDS = [
         )
     ),
     Typed(
-        "run recipe.toml --track wandb",
+        "run recipe.toml --track comet",
         (
-            "Invalid value for '--track': 'wandb' is not one of 'mlflow', 'tensorboard'",
+            "Invalid value for '--track': 'comet' is not one of 'mlflow', 'tensorboard', 'wandb'",
             "see cosilo run --help",
         ),
     ),

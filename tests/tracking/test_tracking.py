@@ -5,11 +5,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 import cosilo as package
-from cosilo import CoFED, RunError
+from cosilo import CoFED, DataError, RunError
 from cosilo.tracking.tracking import metrics, parameters, track_comparison, track_run
 
 
@@ -40,6 +41,26 @@ def test_tensorboard(run):
     tags = read.Tags()
     name = "accuracy_mean"
     assert any(name in names for names in tags.values() if isinstance(names, list))
+
+
+def test_wandb_offline(run, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    where = Path(track_run(run, "wandb"))
+    (one,) = where.glob("offline-run-*")
+    (log,) = one.glob("*.wandb")
+    wanted = (b"method.alpha", b"accuracy/tree", b"accuracy_mean", b"relative_accuracy/tree")
+    deadline = time.monotonic() + 60  # its own process writes the end a moment later
+    while any(told not in log.read_bytes() for told in wanted):
+        assert time.monotonic() < deadline, log.read_bytes()
+        time.sleep(0.1)
+    assert (one / "files" / "report.html").read_bytes() == run.report().read_bytes()
+
+
+def test_without_wandb_it_is_one_line(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(DataError, match=r'pip install "cosilo\[wandb\]"$'):
+        track_run(run, "wandb")
 
 
 def test_a_server_that_is_not_there_is_one_line(run, monkeypatch):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cosilo.config.source import Source
     from cosilo.coordination.run_loop import Engine
 
-Tracker = Literal["mlflow", "tensorboard"]
+Tracker = Literal["mlflow", "tensorboard", "wandb"]
 Track = Annotated[
     Tracker | None, typer.Option("--track", help="Also hand the results to a tracker (extra tracking).")
 ]

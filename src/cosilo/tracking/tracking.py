@@ -1,5 +1,7 @@
 """What a tracker gets of a run: parameters, metrics by round and silo, the report; comparisons as parents."""
 
+import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -11,17 +13,19 @@ from cosilo.report.formatting import dotted
 from cosilo.runs.comparison import Comparison
 from cosilo.runs.run import RunDirectory
 
-Tracker = Literal["mlflow", "tensorboard"]
+Tracker = Literal["mlflow", "tensorboard", "wandb"]
 
 
 def track_run(run: RunDirectory, tracker: Tracker) -> str:
     """Hand a finished run to a tracker; returns where it is.
 
     MLflow is found by its own settings (MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME); TensorBoard's files are
-    in the run's folder.
+    in the run's folder. So are those of Weights & Biases, which is offline unless WANDB_MODE says otherwise.
     """
     if tracker == "tensorboard":
         return str(_tensorboard(run))
+    if tracker == "wandb":
+        return str(_wandb(run, run.folder.resolve().name))
     mlflow = _mlflow()
     with _told(mlflow):
         _mlflow_run(mlflow, run, run.folder.resolve().name)
@@ -33,6 +37,10 @@ def track_comparison(comparison: Comparison, tracker: Tracker) -> str:
     if tracker == "tensorboard":
         for run in comparison.runs.values():
             _tensorboard(run)
+        return str(comparison.folder)
+    if tracker == "wandb":
+        for (name, seed), run in comparison.runs.items():
+            _wandb(run, f"{name}-seed{seed}", group=comparison.folder.resolve().name)
         return str(comparison.folder)
     mlflow = _mlflow()
     with _told(mlflow), mlflow.start_run(run_name=comparison.folder.resolve().name):
@@ -102,3 +110,25 @@ def _tensorboard(run: RunDirectory) -> Path:
         writer.add_scalar(key, value, step)
     writer.close()
     return folder
+
+
+def _wandb(run: RunDirectory, name: str, group: str | None = None) -> Path:
+    wandb = import_extra("wandb", "tracking with Weights & Biases", "wandb")
+    steps: dict[int, dict[str, float]] = defaultdict(dict)
+    for key, value, step in metrics(run):
+        steps[step][key] = value
+    one = wandb.init(
+        project=os.environ.get("WANDB_PROJECT", "cosilo"),
+        name=name,
+        group=group,
+        config=parameters(run),
+        dir=str(run.folder),
+        mode=os.environ.get("WANDB_MODE", "offline"),  # nothing leaves the machine unless somebody said so
+        settings=wandb.Settings(silent=True),
+    )
+    for step, values in sorted(steps.items()):
+        one.log(values, step=step)
+    report = write_report(run).resolve()
+    one.save(str(report), base_path=str(report.parent), policy="now")
+    one.finish()
+    return run.folder / "wandb"

@@ -1,6 +1,6 @@
-"""docs/deploy.md, carried out: three parties with an address each, in network namespaces of their own.
+"""docs/deploy.md, carried out: four parties with an address each, in network namespaces of their own.
 
-The silos' ports of the bridge are isolated: each reaches the coordinator, and not the other silo. Needs root.
+The silos' ports of the bridge are isolated: each reaches the coordinator, and no other silo. Needs root.
 Run it with -s to see what every party sees.
 """
 
@@ -12,8 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 
 from cosilo import Federation, Run
 from cosilo.engines.flare.party_files import read_silo
@@ -30,7 +32,13 @@ pytestmark = [
 ]
 
 COSILO = str(Path(sys.executable).with_name("cosilo"))
-ADDRESSES = {"coordinator": "10.77.0.1", "north": "10.77.0.2", "south": "10.77.0.3"}
+ADDRESSES = {"coordinator": "10.77.0.1", "north": "10.77.0.2", "south": "10.77.0.3", "west": "10.77.0.4"}
+#: By silo, its classes and its learner.
+SILOS = {
+    "north": (range(10), "tree.DecisionTreeClassifier"),
+    "south": (range(2, 10), "svm.SVC"),
+    "west": (range(8), "neighbors.KNeighborsClassifier"),
+}
 BRIDGE = "cosilo-br"
 GUIDE = Path(__file__).parents[3] / "docs" / "deploy.md"
 _BLOCKS = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
@@ -120,20 +128,29 @@ class Party:
         return sorted(line.split()[3] for line in lines if not line.split()[3].startswith("127.0.0.1:"))
 
 
-def test_three_organisations_on_three_machines(machines, data, tmp_path, until):
-    coordinator, north, south = (Party(name, tmp_path / name) for name in ADDRESSES)
-    for silo, source in ((north, "tree"), (south, "svm")):
-        shutil.copy(data / f"{source}.csv", silo.folder / f"{silo.name}.csv")
-        shutil.copy(data / "pool.csv", silo.folder / "public.csv")
-    (north.folder / "north.toml").write_text(SILO)
-    other = SILO.replace("north", "south").replace("tree.DecisionTreeClassifier", "svm.SVC")
-    (south.folder / "south.toml").write_text(other)
+def write_silo(party, place):
+    """Two hundred digits of its classes, the public ones, and its file."""
+    X, y = load_digits(return_X_y=True)
+    table = pd.DataFrame(X, columns=[f"p{i}" for i in range(64)]).assign(digit=[f"d{v}" for v in y])
+    order, (task, learner) = np.random.default_rng(103).permutation(len(X)), SILOS[party.name]
+    table.iloc[order[:500], :64].to_csv(party.folder / "public.csv", index=False)
+    mine = order[500 + 200 * place : 700 + 200 * place]
+    table.iloc[mine[np.isin(y[mine], task)]].to_csv(party.folder / f"{party.name}.csv", index=False)
+    text = SILO.replace("north", party.name).replace("tree.DecisionTreeClassifier", learner)
+    (party.folder / f"{party.name}.toml").write_text(text)
+
+
+def test_four_organisations_on_four_machines(machines, tmp_path, until):
+    coordinator, north, south, west = (Party(name, tmp_path / name) for name in ADDRESSES)
+    everybody = (north, south, west)
+    for place, silo in enumerate(everybody):
+        write_silo(silo, place)
     (coordinator.folder / "federation.toml").write_text(FEDERATION)
     try:
         said = north.cosilo("check", "north.toml")
         assert said in GUIDE.read_text()  # what is agreed on in the guide is what silos have here
         assert "its authority: " in coordinator.cosilo("provision", "federation.toml")
-        for silo in (north, south):  # what travels is no secret
+        for silo in everybody:  # what travels is no secret
             name = silo.name
             silo.cosilo("request", f"{name}.toml")
             shutil.copy(silo.folder / f"{name}.request", coordinator.folder)
@@ -144,27 +161,28 @@ def test_three_organisations_on_three_machines(machines, data, tmp_path, until):
 
         log = coordinator.stay("log.txt", "coordinator", "start", "kits/coordinator")
         until(lambda: "listens at 10.77.0.1:8002" in log.read_text())
-        for silo in (north, south):
+        for silo in everybody:
             log = silo.stay("log.txt", "join", "kit", f"{silo.name}.toml")
             until(lambda log=log: "connected to the coordinator at 10.77.0.1:8002" in log.read_text())
 
         # The coordinator has one port open, at its own address; silos have none, and do not reach each other.
         assert coordinator.listening() == ["10.77.0.1:8002"]
-        assert north.listening() == south.listening() == []
+        assert not any(silo.listening() for silo in everybody)
         assert "refused" in north.knock("coordinator")
         assert "refused" not in north.knock("south")
 
-        assert "silos that are there: north, south" in coordinator.cosilo("status", "kits/coordinator")
+        assert "silos that are there: north, south, west" in coordinator.cosilo("status", "kits/coordinator")
         coordinator.cosilo("submit", "federation.toml")
         (folder,) = (coordinator.folder / "kits/coordinator/server/runs").iterdir()
         run = Run(folder)
         assert run.status == "finished"
-        assert north.listening() == south.listening() == []
+        assert not any(silo.listening() for silo in everybody)
 
-        silos = [read_silo(silo.folder / f"{silo.name}.toml") for silo in (north, south)]
+        silos = [read_silo(silo.folder / f"{silo.name}.toml") for silo in everybody]
         local = Federation(silos, method=CoFED(alpha=0.4)).run(tmp_path / "local")
         assert run.result == local.result
-        for silo in (north, south):
+        assert all(relative > 1 for relative in run.relative_accuracy().values())
+        for silo in everybody:
             record = silo.folder / "kit" / "runs" / run.folder.name
             for line, same in zip(outgoing(record / "audit.jsonl"), local.audit(silo.name), strict=True):
                 assert [line[key] for key in ("ask", "step", "fields")] == [
@@ -174,5 +192,5 @@ def test_three_organisations_on_three_machines(machines, data, tmp_path, until):
             found = pd.read_csv(silo.folder / "labels.csv")["label"].to_list()
             assert found == list(local.silos[silo.name].predict(local.silos[silo.name].pool))
     finally:
-        for party in (north, south, coordinator):
+        for party in (*everybody, coordinator):
             party.leave()
