@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -15,6 +16,64 @@ arrays = hnp.arrays(
     dtype=st.sampled_from(KINDS), shape=hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 )
 names = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1, max_size=5)
+scalars = st.one_of(st.integers(-(2**40), 2**40), st.floats(allow_nan=False), st.text(), st.booleans())
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), st.one_of(arrays, scalars, st.lists(st.text()))))
+def test_decode_undoes_encode(message):
+    back = decode(encode(message))
+    assert set(back) == set(message)
+    for field, value in message.items():
+        if isinstance(value, np.ndarray):
+            assert (back[field].dtype, back[field].shape) == (value.dtype, value.shape)
+            np.testing.assert_array_equal(back[field], value)
+        else:
+            assert back[field] == value
+            assert type(back[field]) is type(value)
+
+
+def test_arrays_that_are_not_contiguous_arrive_in_order():
+    array = np.arange(12).reshape(3, 4).T[::2]
+    np.testing.assert_array_equal(decode(encode({"a": array}))["a"], array)
+
+
+@pytest.mark.parametrize("value", [np.array(["a"]), np.array([{}], dtype=object), {"a": 1}, None, [1, 2]])
+def test_what_is_not_a_number_or_a_name_cannot_be_sent(value):
+    with pytest.raises(BadMessage, match="field 'x'"):
+        encode({"x": value})
+
+
+@given(st.binary(max_size=200))
+def test_foreign_bytes_are_not_a_message(data):
+    with pytest.raises(BadMessage):
+        decode(data)
+
+
+def test_a_name_with_a_slash_cannot_be_sent():
+    with pytest.raises(BadMessage, match="may not contain '/'"):
+        encode({"a/b": 1})
+
+
+def test_a_pickle_is_not_a_message_and_does_not_run():
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("the pickle was loaded",))
+
+    with pytest.raises(BadMessage):
+        decode(pickle.dumps(Bomb()))
+
+
+def test_a_cut_message_is_noticed():
+    whole = encode({"votes": np.arange(100, dtype=np.int8)})
+    for length in (0, 7, 8, 40, len(whole) - 1):
+        with pytest.raises(BadMessage):
+            decode(whole[:length])
+
+
+def test_scalars_must_be_named():
+    body = json.dumps({"__metadata__": {"scalars": "[1]"}}).encode()
+    with pytest.raises(BadMessage):
+        decode(len(body).to_bytes(8, "little") + body)
 
 
 @given(st.dictionaries(names, arrays, max_size=15), st.text(st.characters(exclude_categories=["Cs"])))
