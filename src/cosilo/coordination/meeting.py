@@ -20,10 +20,12 @@ class Introductions:
         self.tasks: dict[str, Task] = {}
         #: The kinds of fields that it can and may share.
         self.offers: dict[str, frozenset[str]] = {}
+        self._vocabulary: Task | None = None
 
     def add(self, replies: Mapping[str, Fields], pool: str | None, needs_pool: bool) -> list[str]:
         """Remember how silos introduce themselves; a line for each with another pool or version."""
         problems = []
+        self._vocabulary = None
         for name, reply in replies.items():
             theirs, classes = reply.text("pool"), reply.names("classes")
             if "version" in reply and reply.text("version") != __version__:
@@ -43,7 +45,9 @@ class Introductions:
     @property
     def vocabulary(self) -> Task:
         """The union of all tasks."""
-        return vocabulary(self.tasks.values())
+        if self._vocabulary is None:  # methods ask once for every silo
+            self._vocabulary = vocabulary(self.tasks.values())
+        return self._vocabulary
 
     def vocabulary_for(self, name: str, *public: str) -> list[str]:
         """The vocabulary as one silo may know it: its own classes and public ones by name."""

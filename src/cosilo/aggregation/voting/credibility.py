@@ -19,13 +19,13 @@ would be half as credible with its classes in another order, its votes are read 
 have to say so: of fewer, some order fits anything.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes
+from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes, vote_dtype
 from cosilo.aggregation.voting.election import totals
 from cosilo.aggregation.voting.shares import counts
 
@@ -38,6 +38,8 @@ COPY = 0.995
 FULLY = 5
 #: Instances that have to be there before a silo's classes are read in another order.
 ENOUGH = 50
+#: Counts of instances × classes that are looked at in one go.
+CELLS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +112,11 @@ def credibility(
     alike = copies(sample)
     weights, found = 1 / alike, np.zeros(len(votes))
     for _ in range(iterations):
-        best = _others_best_of_each(sample, known, n_classes, weights)
+        best = _others_best(sample, known, n_classes, weights)
         found = np.array([kappa(row, other, n_classes) for row, other in zip(sample, best, strict=True)])
         weights = _credible(found) / alike
     as_voted, readings = found, {}
-    best = _others_best_of_each(sample, known, n_classes, weights)
+    best = _others_best(sample, known, n_classes, weights)
     for place in np.flatnonzero(FULLY * found < found.max(initial=0.0)).tolist():
         if np.sum((sample[place] >= 0) & (best[place] >= 0)) < ENOUGH:
             continue
@@ -123,7 +125,7 @@ def credibility(
         if kappa(read, best[place], n_classes) >= found.max() / 2:
             readings[place], sample[place] = meant, read
     if readings:
-        best = _others_best_of_each(sample, known, n_classes, weights)
+        best = _others_best(sample, known, n_classes, weights)
         found = np.array([kappa(row, other, n_classes) for row, other in zip(sample, best, strict=True)])
         weights = _credible(found) / alike
     return Credibility(as_voted, weights, readings)
@@ -147,11 +149,42 @@ def _likeliest_order(
 def copies(votes: Sequence[Votes]) -> NDArray[np.int64]:
     """How many silos vote as each one does, itself included.
 
+    Two silos that differ on at most d instances are the same on one of any d + 1 parts of the pool. So only
+    silos that are the same on some part are compared, and those that are the same everywhere only once.
+
     >>> copies([np.array([0, 1]), np.array([0, 0]), np.array([0, 1])])
     array([2, 1, 2])
     """
-    block = np.stack(votes)
-    return np.array([int(np.sum(np.mean(block == row, axis=1) > COPY)) for row in block])
+    block = np.ascontiguousarray(np.stack(votes))
+    length = block.shape[1]
+    distinct, which = _same_rows(block)
+    times = np.bincount(which)
+    block = block[distinct]
+    found = times.copy()
+    # The largest number of differences with which two are still copies.
+    most = max((d for d in range(int((1 - COPY) * length) + 2) if (length - d) / length > COPY), default=0)
+    compared: set[tuple[int, int]] = set()
+    for part in np.array_split(np.arange(length), most + 1) if most else ():
+        _, group = _same_rows(np.ascontiguousarray(block[:, part]))
+        order = np.argsort(group, kind="stable")
+        for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+            for place, one in enumerate(members[:-1].tolist()):
+                others = [int(two) for two in members[place + 1 :] if (one, int(two)) not in compared]
+                if not others:
+                    continue
+                compared.update((one, two) for two in others)
+                alike = np.mean(block[others] == block[one], axis=1) > COPY
+                for two in np.array(others)[alike].tolist():
+                    found[one] += times[two]
+                    found[two] += times[one]
+    return found[which].astype(np.int64, copy=False)
+
+
+def _same_rows(block: Votes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The place of the first of each kind of row, and the kind of every row."""
+    kinds: dict[bytes, int] = {}
+    which = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in block], np.intp)
+    return np.unique(which, return_index=True)[1], which
 
 
 def _credible(kappas: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -161,37 +194,64 @@ def _credible(kappas: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.minimum(FULLY * positive / most, 1.0) if most > 0 else np.ones(len(kappas))
 
 
-def _others_best_of_each(
+def _others_best(
     votes: Sequence[Votes],
     tasks: Sequence[NDArray[np.intp]],
     n_classes: int,
     weights: NDArray[np.float64],
-) -> list[Votes]:
-    count = np.concatenate([block for _, block in counts(votes, n_classes, weights)])
-    total = totals(tasks, n_classes, weights)
-    return [
-        _others_best(row, codes, weight, count, total)
-        for row, codes, weight in zip(votes, tasks, weights, strict=True)
-    ]
-
-
-def _others_best(
-    own: Votes,
-    task: NDArray[np.intp],
-    weight: float,
-    count: NDArray[np.float64],
-    total: NDArray[np.float64],
 ) -> Votes:
-    """b_i: the class that leads among the others, where it is one of the task; −1 elsewhere."""
-    rest = total.copy()
-    rest[task] -= weight
-    # What is left of a sum after its only part was taken away may be a rounding error, and is nobody.
-    inverse = np.divide(1.0, rest, out=np.zeros(len(rest)), where=rest > 1e-9 * np.maximum(total, 1e-300))
-    share = count * inverse
-    voted = np.flatnonzero(own >= 0)
-    share[voted, own[voted]] = (count[voted, own[voted]] - weight) * inverse[own[voted]]
-    best = share.round(9).argmax(axis=1)  # a tie is one whatever the last bits are
-    has = np.zeros(len(total), bool)
-    has[task] = True
-    leads = share[np.arange(len(share)), best] > 1e-12
-    return np.where(leads & has[best], best, -1)
+    """b_i of every silo: the class that leads among the others, where it is one of the task; −1 elsewhere.
+
+    To silos with the same task and weight the others' shares are the same but for the class that each voted
+    for itself, and there it can only be less. So each of them is told from the two best.
+    """
+    groups: dict[tuple[bytes, float], list[int]] = {}
+    for place, (task, weight) in enumerate(zip(tasks, weights.tolist(), strict=True)):
+        groups.setdefault((task.tobytes(), weight), []).append(place)
+    total = totals(tasks, n_classes, weights)
+    found = np.empty((len(votes), len(votes[0])), vote_dtype(n_classes))
+    for start, count in _longer(counts(votes, n_classes, weights), CELLS // n_classes):
+        part, rows = slice(start, start + len(count)), np.arange(len(count))
+        for (_, weight), members in groups.items():
+            task = tasks[members[0]]
+            rest = total.copy()
+            rest[task] -= weight
+            # What is left of a sum after its only part was taken away may be a rounding error, and is nobody.
+            some = rest > 1e-9 * np.maximum(total, 1e-300)
+            inverse = np.divide(1.0, rest, out=np.zeros(n_classes), where=some)
+            has = np.zeros(n_classes, bool)
+            has[task] = True
+            share = count * inverse
+            near = share.round(9)  # a tie is one whatever the last bits are
+            first = near.argmax(axis=1)
+            leading = share[rows, first]
+            near[rows, first] = -1.0
+            second = near.argmax(axis=1)
+            following, near_following = share[rows, second], near[rows, second]
+            # What the leading class has without the vote of a silo that gave it one of its own.
+            without = (count[rows, first] - weight) * inverse[first]
+            near = without.round(9)
+            stays = (near > near_following) | ((near == near_following) & (first < second))
+            for place in members:
+                own = votes[place][part]
+                lost = (own == first) & ~stays
+                best = np.where(lost, second, first)
+                most = np.where(own != first, leading, np.where(lost, following, without))
+                found[place, part] = np.where((most > 1e-12) & has[best], best, -1)
+    return found
+
+
+def _longer(
+    blocks: Iterable[tuple[int, NDArray[np.float64]]], rows: int
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Blocks of at least so many rows, but for the last: what is done with one costs the same for few."""
+    held: list[NDArray[np.float64]] = []
+    begin = 0
+    for start, block in blocks:
+        begin = begin if held else start
+        held.append(block)
+        if sum(map(len, held)) >= rows:
+            yield begin, np.concatenate(held)
+            held = []
+    if held:
+        yield begin, np.concatenate(held)

@@ -26,6 +26,7 @@ Deviations from the paper, also with its rule:
   and its non-IID federation has the voters of the IID one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
@@ -149,7 +150,7 @@ class CoFED(Method):
             for line in vote.alarms:
                 silos.warn(line)
             self._update(silos, learners, outcome, vote)  # 4. update training
-            self._note(silos, learners, votes, outcome, vote)
+            self._note(silos, learners, ballots, outcome, vote)
             if silos.last_round and stage != FEDERATED:  # there is no time for more
                 silos.evaluate(FEDERATED, to=silos.ask("finish", to=learners))
 
@@ -182,13 +183,13 @@ class CoFED(Method):
         return outcome, vote
 
     def _update(self, silos: Silos, learners: list[str], outcome: Outcome, vote: Vote) -> None:
-        stage = Stage.parse(vote.stage)
+        stage, agreement = Stage.parse(vote.stage), median(vote.kappa.values())
+        places = {name: place for place, name in enumerate(vote.voters)}
 
         def message(name: str) -> Message:
-            voter = vote.voters.index(name) if name in vote.voters else None
-            told = outcome.message(silos.tasks[name].codes_in(silos.vocabulary), voter)
+            told = outcome.message(silos.tasks[name].codes_in(silos.vocabulary), places.get(name))
             if self.accept == "better":
-                told = {**told, "agreement": median(vote.kappa.values())}
+                told = {**told, "agreement": agreement}
             return {**told, "stage": vote.stage}
 
         updated = silos.ask("update", each=message, to=learners)
@@ -199,15 +200,17 @@ class CoFED(Method):
             vote.decisions = {name: decision_of(reply) for name, reply in replies.items() if "taken" in reply}
 
     def _note(
-        self, silos: Silos, learners: list[str], votes: Mapping[str, Fields], outcome: Outcome, vote: Vote
+        self, silos: Silos, learners: list[str], ballots: Ballots, outcome: Outcome, vote: Vote
     ) -> None:
         """What the report shows of a round."""
+        places = {name: place for place, name in enumerate(ballots.names)}
         for name in learners:
-            index, label = outcome.labels(silos.tasks[name].codes_in(silos.vocabulary))
+            task = silos.tasks[name].codes_in(silos.vocabulary)
+            index, label = outcome.labels(task)
             vote.received[name] = len(index)
-            if name in votes and len(index):
-                said = votes[name].array("votes")[index]
-                vote.own_votes[name] = round(float(np.mean(said == label)), 6)
+            if name in places and len(index):
+                said = ballots.votes[places[name]][index]
+                vote.own_votes[name] = round(float(np.mean(said == np.array(task)[label])), 6)
         silos.found(Votes).voting.append(vote)
 
     def _weights(self, silos: Silos, trained: Replies) -> dict[str, float]:
@@ -380,7 +383,7 @@ class CoFED(Method):
         ballots = Ballots.of(votes, silos.tasks, silos.vocabulary, weights)
         outcome, vote = self._elect(silos, ballots, weights, FEDERATED)
         self._update(silos, [name], outcome, vote)
-        self._note(silos, [name], votes, outcome, vote)
+        self._note(silos, [name], ballots, outcome, vote)
 
     def train_on(self, silo: Silo) -> None:
         """On what it has and the labels that were elected for it."""
@@ -422,10 +425,10 @@ class CoFED(Method):
         """Every task has to share a class with another one (eq. 2), and given weights have to fit."""
         if len(tasks) == 1:
             raise ConfigError(f"silo {next(iter(tasks))!r}: is alone; CoFED wants two silos or more")
+        holders = Counter(one for task in tasks.values() for one in task.classes)
         for name, task in tasks.items():
-            others = {c for other, task_ in tasks.items() if other != name for c in task_.classes}
-            if not others & set(task.classes):
-                mine, theirs = listing(task.classes), listing(sorted(others))
+            if not any(holders[one] > 1 for one in task.classes):
+                mine, theirs = listing(task.classes), listing(sorted(holders.keys() - set(task.classes)))
                 raise ConfigError(
                     f"silo {name!r}: its task {{{mine}}} shares no class with any other silo's {{{theirs}}}; "
                     "CoFED can teach it nothing: leave it out or rename its classes"

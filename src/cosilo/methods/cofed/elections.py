@@ -59,6 +59,14 @@ class Ballots:
         """With the votes of silos that take their classes for each other as they are meant."""
         return replace(self, votes=credible.read(self.votes))
 
+    def some(self, count: int) -> "Ballots":
+        """Those of so many silos, evenly from all of them."""
+        places = np.linspace(0, len(self.names) - 1, count).round().astype(int).tolist()
+        names, votes, tasks = (
+            [part[place] for place in places] for part in (self.names, self.votes, self.tasks)
+        )
+        return replace(self, names=names, votes=votes, tasks=tasks)
+
     def holders(self) -> NDArray[np.int64]:
         """How many silos have each class."""
         return np.bincount([code for task in self.tasks for code in set(task)], minlength=self.n_classes)

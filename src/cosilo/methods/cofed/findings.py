@@ -13,6 +13,9 @@ from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Fields
 from cosilo.protocol.stage import Stage
 
+#: Each of so many voters is compared with each; of more, a sample: pairs grow with the square.
+COMPARED = 100
+
 
 class Vote(BaseModel):
     """One vote: who voted, what was elected, who got how much, who agreed with whom."""
@@ -32,6 +35,8 @@ class Vote(BaseModel):
     kappa: dict[str, float] = {}
     #: Of two voters, on the pool; None where they have no class in common.
     agreement: list[list[float | None]]
+    #: Whose agreement that is: of many voters some, evenly from all of them; empty: all.
+    compared: list[str] = []
     #: What the votes say against the pool or some of the voters.
     alarms: list[str] = []
     #: By silo, what its own data said of the model that it was offered; of those that share metrics.
@@ -69,6 +74,7 @@ def vote_of(
     """What can be said of a vote before anybody has learnt from it."""
     kappas = dict(zip(ballots.names, np.round(kappa, 6).tolist(), strict=True))
     by_silo = dict(zip(ballots.names, ballots.votes, strict=True))
+    some = ballots if len(ballots.names) <= COMPARED else ballots.some(COMPARED)
     return Vote(
         stage=str(stage),
         voters=ballots.names,
@@ -76,7 +82,8 @@ def vote_of(
         kappa=kappas,
         elected=dict(zip(classes, elected.tolist(), strict=True)),
         abstained={name: float(np.mean(votes == -1)) for name, votes in by_silo.items()},
-        agreement=_without_nan(agreement(ballots.votes, ballots.tasks, ballots.n_classes)),
+        agreement=_without_nan(agreement(some.votes, some.tasks, some.n_classes)),
+        compared=[] if some is ballots else some.names,
         alarms=alarms(kappas),
     )
 

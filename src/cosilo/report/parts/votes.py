@@ -34,7 +34,12 @@ def show_votes(found: Votes, results: Results) -> ReportPart:
             "Agreement between silos",
             "Of the pool instances that both silos put into classes both have, the share they put into the "
             f"same one{' (last round)' if several else ''}; blank where there is none to compare, and 1 by "
-            "definition if they share a single class.",
+            "definition if they share a single class."
+            + (
+                f" Of {len(last.voters):,} silos {len(last.compared)}, evenly from all."
+                if last.compared
+                else ""
+            ),
             Markup(_agreement_figure(last, results)),
         )
     if several:
@@ -249,5 +254,6 @@ def _agreement_figure(vote: Vote, results: Results) -> str:
     """How often each pair of silos gave the same label."""
     matrix = np.array([[np.nan if v is None else v for v in row] for row in vote.agreement], dtype=float)
     alt = f"Heat map of the share of pool labels on which each pair of {len(matrix)} silos agrees"
-    places = [results.places[name] for name in vote.voters]
-    return heat_map("agreement", alt, matrix, vote.voters, "{:.2f}", "agreement", top=1.0, places=places)
+    names = vote.compared or vote.voters
+    places = [results.places[name] for name in names]
+    return heat_map("agreement", alt, matrix, names, "{:.2f}", "agreement", top=1.0, places=places)
