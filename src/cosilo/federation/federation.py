@@ -19,6 +19,7 @@ from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, CosiloError, DataError, RunError, SiloFailed
 from cosilo.federation.engines import engine_named
 from cosilo.federation.progress_bar import ProgressBar
+from cosilo.federation.restored import RestoredSilos
 from cosilo.federation.run import Run
 from cosilo.learners.description import describe
 from cosilo.methods import CoFED
@@ -352,16 +353,16 @@ class Federation:
                 facts = {"quorum": self.quorum, "timeout": self.timeout, **self.engine.about()}
                 run.set_status("running", code=describe(type(self.method)).value, **facts)
                 self._execute(PlannedRun(run, self.method, self.terms(), self.silos, watching))
-            for silo in self.silos:
+            for silo in self._institutions:
                 record = SiloRecord(path / "silos" / silo.name)
                 record.restore(silo)
-                if isinstance(silo, Institution):
-                    silo.keep_record(record)
+                silo.keep_record(record)
+            plain = RestoredSilos(self._plain, path / "silos")
         institutions = {silo.name: silo for silo in self._institutions}
         done = RunDirectory(path)
         if done.failures:
             warnings.warn(done.failed_silos(), SiloFailed, stacklevel=2)
-        return Run(path, {silo.name: silo for silo in self._plain}, institutions)
+        return Run(path, plain, institutions)
 
     def open_folder(self, path: Path, whole: Path | None = None) -> RunDirectory:
         """A run directory as this federation's: a new one, or one whose run is this run, or an error.

@@ -78,7 +78,7 @@ class Run(RunDirectory):
         institutions: Mapping[str, Institution] | None = None,
     ) -> None:
         super().__init__(folder)
-        self._learners: Mapping[str, Any] = {name: silo.learner for name, silo in (silos or {}).items()}
+        self._learners: Mapping[str, Any] = {}
         self.silos = silos or {}
         self.institutions = institutions or {}
 
@@ -121,7 +121,8 @@ class Run(RunDirectory):
         """
         # Recipes say how learners are made; they stand above this room.
         make = import_module("cosilo.config.models").model_of
-        found: Model = make(self.record(silo), self._learners.get(silo), which)
+        learner = self.silos[silo].learner if silo in self.silos else self._learners.get(silo)
+        found: Model = make(self.record(silo), learner, which)
         return found
 
     def use(self, silo: str, which: str) -> Model:
@@ -160,7 +161,6 @@ class Run(RunDirectory):
             late.use_pool(other.pool, other.pool_fingerprint, other.pool_labels)
         add_silo(self, late)
         self.silos = {**self.silos, late.name: late}
-        self._learners = {**self._learners, late.name: late.learner}
 
     def train_on(self, silo: str, X: Any, y: Any) -> Model:
         """Let a silo of this process train on with more data: from its model, with what it got from others.

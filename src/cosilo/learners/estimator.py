@@ -1,6 +1,7 @@
 """The adapter for anything with `fit(X, y)` and `predict(X)`."""
 
 import copy
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from cosilo.learners.kinds import kinds
 from cosilo.learners.open_settings import open_seeds, parameters, quiet_settings
 from cosilo.learners.saving import model_file
 from cosilo.learners.saving.plain import keeps_itself
+
+#: Numbers of trainings in this process.
+_TRAININGS = count(1)
 
 
 class Estimator:
@@ -86,6 +90,8 @@ class Estimator:
         self.weighs_by_itself = False
         self.wants_validation = False
         self.model_: Any = None
+        #: Copies of what came of one training have the same number: it need not be written twice.
+        self.training_number_: int | None = None
         self.columns_: list[Any] | None = None
 
     def fit(
@@ -130,6 +136,7 @@ class Estimator:
             target.fit(X, codes, **options)
         self.model_, self.present_, self.columns_ = model, present, columns
         self.n_classes_, self.seed_ = int(n_classes), int(seed)
+        self.training_number_ = next(_TRAININGS)
 
     def predict(self, X: Instances) -> Codes:
         """One code per instance."""
@@ -190,6 +197,7 @@ class Estimator:
             model = model_file.read(folder / "model.skops", self.model)
         self.model_, self.present_ = model, np.array(card["classes"], dtype=np.int64)
         self.n_classes_, self.seed_, self.columns_ = card["n_classes"], card["seed"], card.get("columns")
+        self.training_number_ = None
 
     def preload(self) -> None:
         """Import skops, which takes seconds, once for all worker processes."""

@@ -1,13 +1,17 @@
 """Learners before any training, on disk: a model can then be opened where nobody has its learner at hand."""
 
+import json
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from cosilo.errors import LearnerError
 from cosilo.learners.base import Learner
+from cosilo.learners.description import describe
 
 _FILE = "template.skops"
+#: What was written of learners so far, by their description: silos often have the same.
+_WRITTEN: dict[str, bytes] = {}
 
 
 def save_untrained(learner: Learner, folder: Path) -> None:
@@ -16,8 +20,14 @@ def save_untrained(learner: Learner, folder: Path) -> None:
     if estimator is not None and isinstance(learner, estimator.Estimator):
         from cosilo.learners.saving import model_file
 
+        path, same = folder / _FILE, json.dumps(describe(learner).value, sort_keys=True)
+        if same in _WRITTEN:  # by another silo of this process
+            path.write_bytes(_WRITTEN[same])
+            return
         with suppress(LearnerError):
-            model_file.write(learner.model, folder / _FILE, learner.model)
+            model_file.write(learner.model, path, learner.model)
+            if not path.with_suffix(".parts").exists():
+                _WRITTEN[same] = path.read_bytes()
 
 
 def read_untrained(folder: Path) -> Learner | None:

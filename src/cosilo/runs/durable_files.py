@@ -16,6 +16,8 @@ from cosilo.errors import RunError
 WORTH_KEEPING = 2**16
 #: The key under which files and lines of logs carry their own checksum.
 _CHECKSUM = "checksum"
+#: Longer JSON, in characters, is for programs only.
+_READABLE = 2**18
 
 
 @contextmanager
@@ -90,7 +92,10 @@ def write_json(path: Path, value: Any, *, checked: bool = True, indent: int | No
     """
     if checked and isinstance(value, dict):
         value = {**value, _CHECKSUM: _checksum(value)}
-    write(path, (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode())
+    text = json.dumps(value, ensure_ascii=False)
+    if indent is not None and len(text) < _READABLE:
+        text = json.dumps(value, indent=indent, ensure_ascii=False)
+    write(path, f"{text}\n".encode())
 
 
 def read_json(path: Path) -> Any:

@@ -42,7 +42,12 @@ def keep_local(record: Path, model: Path) -> None:
     """Keep a model as the local one; what was kept before is replaced."""
     shutil.rmtree(record / "local", ignore_errors=True)
     with new_folder(record / "local") as folder, explain_write_errors(record):
-        shutil.copytree(model, folder, dirs_exist_ok=True, copy_function=_link)
+        link_model(model, folder)
+
+
+def link_model(model: Path, folder: Path) -> None:
+    """Give a model on disk a second place; its files are written once and never changed."""
+    shutil.copytree(model, folder, dirs_exist_ok=True, copy_function=_link)
 
 
 def notes_of(state: Path) -> Fields:
@@ -83,7 +88,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _link(source: str, target: str) -> str:
-    """The same file under another name: files of a model are written once and never changed."""
+    """The same file under another name."""
     with suppress(OSError):
         os.link(source, target)
         return target

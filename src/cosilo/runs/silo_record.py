@@ -25,7 +25,7 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
-from cosilo.runs.kept_models import keep_local, number_of
+from cosilo.runs.kept_models import keep_local, link_model, number_of
 from cosilo.text import differences, listing
 
 #: The parts of a silo's identity that are hashes.
@@ -62,6 +62,8 @@ class SiloRecord:
         #: The last completed ask that changed the silo.
         self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
         self.audit = AuditLog(folder / "audit.jsonl")
+        #: Where what came of a training lies on disk, by the number that the learner gave it.
+        self._saved: dict[int, Path] = {}
         self._tidy()
 
     def _tidy(self) -> None:
@@ -134,6 +136,11 @@ class SiloRecord:
         if silo.changed:
             with new_folder(self._states / f"{number:05d}") as folder:
                 self.save_state(silo, folder)
+            self._saved = {
+                trained: self._states / f"{number:05d}" / name
+                for name, learner in _models(silo).items()
+                if (trained := getattr(learner, "training_number_", None)) is not None
+            }
             if silo.trained_alone:
                 keep_local(self.folder, self._states / f"{number:05d}" / "model")
                 silo.trained_alone = False
@@ -163,12 +170,13 @@ class SiloRecord:
     def save_state(self, silo: Participant, folder: Path) -> None:
         """Write the model, the notes and the scores of a silo into a folder."""
         (folder / "model").mkdir()
-        if silo.trained and silo.learner is not None:
-            silo.learner.save(folder / "model")
-        for name, other in (("trial", silo.trial), ("spare", silo.spare)):
-            if other is not None:
-                (folder / name).mkdir()
-                other.save(folder / name)
+        for name, learner in _models(silo).items():
+            earlier = self._saved.get(getattr(learner, "training_number_", None) or 0)
+            if earlier is not None and earlier.exists():
+                link_model(earlier, folder / name)  # such as the local model, beside what was offered
+                continue
+            (folder / name).mkdir(exist_ok=True)
+            learner.save(folder / name)
         (folder / "notes.safetensors").write_bytes(encode(silo.notes))
         files = {path: digest_of_file(folder / path) for path in _files(folder)}
         state = {"trained": silo.trained, "scores": _scores(silo), "files": files}
@@ -205,6 +213,12 @@ class SiloRecord:
         """Log what only the silo's owner may read: the learner's warnings, full tracebacks of failures."""
         with explain_write_errors(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:
             file.write(text.rstrip() + "\n")
+
+
+def _models(silo: Participant) -> dict[str, Learner]:
+    """What a silo has learnt, by the folder that it is kept in."""
+    found = {"model": silo.learner if silo.trained else None, "trial": silo.trial, "spare": silo.spare}
+    return {name: learner for name, learner in found.items() if learner is not None}
 
 
 def changes(folder: Path, silo: Participant, but: Collection[str] = ()) -> str | None:

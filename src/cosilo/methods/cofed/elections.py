@@ -62,10 +62,12 @@ class Ballots:
     def some(self, count: int) -> "Ballots":
         """Those of so many silos, evenly from all of them."""
         places = np.linspace(0, len(self.names) - 1, count).round().astype(int).tolist()
-        names, votes, tasks = (
-            [part[place] for place in places] for part in (self.names, self.votes, self.tasks)
+        return replace(
+            self,
+            names=[self.names[place] for place in places],
+            votes=[self.votes[place] for place in places],
+            tasks=[self.tasks[place] for place in places],
         )
-        return replace(self, names=names, votes=votes, tasks=tasks)
 
     def holders(self) -> NDArray[np.int64]:
         """How many silos have each class."""
