@@ -17,6 +17,7 @@ from cosilo.protocol.carrier import Ask
 from cosilo.protocol.stage import LOCAL, Measure
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import outgoing
+from cosilo.runs.kept_models import model_bytes
 from cosilo.runs.silo_record import SiloRecord
 
 EMPTY = encode({})
@@ -95,7 +96,7 @@ def test_model_scores_and_notes_come_back(tmp_path, silos):
     assert again.scores[LOCAL][Measure.OWN].instances == 15
     X = silo.data.train[0]
     np.testing.assert_array_equal(again.predict(X), silo.predict(X))
-    assert SiloRecord(tmp_path).model_bytes() > 0
+    assert model_bytes(tmp_path) > 0
 
 
 def test_a_step_that_failed_or_was_cut_short_did_not_happen(tmp_path, silos):

@@ -14,6 +14,7 @@ from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.metrics import NAMES
 from cosilo.report.parts.votes import in_use
 from cosilo.report.phrases import verdict
+from cosilo.report.results import ENDS, results
 from cosilo.report.summary import Row, Summary, summarise
 from cosilo.report.time_to_accuracy import time_to_accuracy
 from cosilo.runs.comparison import Comparison
@@ -47,14 +48,17 @@ def run_table(run: RunDirectory) -> "Table":
     failed = {failure["silo"] for failure in run.result["failures"]}
     columns = [*stages, *(["relative"] if len(stages) == 2 else [])]
     table = new_table("silo", "task", *columns, "left the silo", title=run.method)
-    for name in run.about["silos"]:
+    result, shown = run.result, results(run, run.result)
+    for place, name in enumerate(silo.name for silo in shown.shown):
+        if shown.many and place == ENDS:
+            table.add_row(f"… {len(shown.silos) - len(shown.shown):,} between …")
         # Who told a score at one stage only took no part in the other, such as a silo that only votes.
         tells = any(name in found for found in scores.values())
         missing = "failed" if name in failed else "–" if tells else "not shared"
         cells = [Text(f"{found[name]:.1%}" if name in found else missing) for found in scores.values()]
         if len(stages) == 2:
             cells.append(_gain(relative.get(name)))
-        table.add_row(name, _brief(run.result["tasks"].get(name, [])), *cells, f"{run.bytes_sent(name):,} B")
+        table.add_row(name, _brief(result["tasks"].get(name, [])), *cells, f"{run.bytes_sent(name):,} B")
     return table
 
 

@@ -9,6 +9,7 @@ from cosilo.report import bars, heat_maps, lines
 from cosilo.report.facts import Facts
 from cosilo.report.formatting import plural
 from cosilo.report.parts import Card, Column, ReportPart, Table
+from cosilo.report.results import MOST_DRAWN, Results
 from cosilo.report.timing import Timing
 from cosilo.report.tree import tree
 from cosilo.text import listing
@@ -22,13 +23,19 @@ def cards(facts: Facts, parts: Sequence[ReportPart]) -> dict[str, Card]:
         "overlap": Card(
             "Overlap of tasks",
             "A cell counts the classes that the silo of its row and the silo of its column share, darker for "
-            "more; on the diagonal are a silo's own classes.",
+            f"more; on the diagonal are a silo's own classes.{_some(facts.results)}",
             Markup(heat_maps.overlap(facts.results)),
         ),
     }
     for part in parts:
         found |= part.cards
     return found
+
+
+def _some(results: Results) -> str:
+    """Where a figure has not all silos."""
+    count = len(results.silos)
+    return f" Of {count:,} silos {MOST_DRAWN}, evenly from all." if count > MOST_DRAWN else ""
 
 
 def timeline(timing: Timing) -> Card | None:
@@ -62,7 +69,7 @@ def _accuracy(facts: Facts) -> dict[str, Card]:
             "Accuracy by round",
             "Each thin line is a silo, the thick black line the mean of the "
             f"{plural(results.compared, 'silo')} with a score after every round{_other_lines(facts)}."
-            f"{dashed} Where lines are flat, more rounds change nothing.",
+            f"{dashed} Where lines are flat, more rounds change nothing.{_some(results)}",
             Markup(lines.by_stage(facts)),
         )
     if facts.simulated and any(facts.simulated.curve(means) for means in _means(facts)):

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from cosilo.report.formatting import short
-from cosilo.report.results import Results
+from cosilo.report.results import MOST_DRAWN, Results, evenly
 from cosilo.report.svg import BLUE, INK, WIDTH, look, new, render
 
 #: Up to this many silos a heat map has a number in every cell; up to this many it names them.
@@ -25,9 +25,10 @@ _TWO = ListedColormap(["#eef2f6", BLUE])
 def overlap(results: Results) -> str:
     """How many classes each pair of silos shares."""
     matrix = np.array(results.overlap, dtype=float)
-    names = [silo.name for silo in results.silos]
+    names = [silo.name for silo in evenly(results.silos, MOST_DRAWN)]
     alt = f"Heat map of the number of classes that each pair of {len(names)} silos shares"
-    return heat_map("overlap", alt, matrix, names, "{:.0f}", "shared classes", top=None)
+    places = [results.places[name] for name in names]
+    return heat_map("overlap", alt, matrix, names, "{:.0f}", "shared classes", top=None, places=places)
 
 
 def filled_cells(
@@ -144,6 +145,9 @@ def _gaps(axes: Axes, rows: int, columns: int) -> None:
 
 
 def _ticks(places: Sequence[int]) -> tuple[list[int], list[str]]:
+    if places and places[-1] > 2 * len(places):  # some of many
+        at = list(range(0, len(places), 20))
+        return at, [f"{places[number]:,}" for number in at]
     step = 10 if len(places) <= 120 else 50 if len(places) <= 600 else 100
     at = [number for number, place in enumerate(places) if place == 1 or place % step == 0]
     return at, [str(places[number]) for number in at]

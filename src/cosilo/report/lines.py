@@ -10,6 +10,7 @@ from cosilo.report.curves import Look, TimeCurve, by_time
 from cosilo.report.facts import Facts
 from cosilo.report.line_ends import End, beside, write_names
 from cosilo.report.mean_over_time import MeanAtTime
+from cosilo.report.results import MOST_DRAWN, evenly
 from cosilo.report.summary import Baseline
 from cosilo.report.svg import BLUE, DASHED, INK, ORANGE, SOFT, TALL, look, new, render
 
@@ -35,7 +36,7 @@ def by_stage(facts: Facts) -> str:
         else:
             figure = new(TALL)
             axes = figure.add_subplot()
-        for silo in results.silos:
+        for silo in evenly(results.silos, MOST_DRAWN):
             x = [place[stage] for stage in silo.scores]
             y = [100 * score.accuracy for score in silo.scores.values()]
             axes.plot(x, y, color=BLUE, alpha=0.3, linewidth=1.2, solid_capstyle="round")

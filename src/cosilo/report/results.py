@@ -4,8 +4,9 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,8 +14,14 @@ from cosilo.data.labels import in_order
 from cosilo.protocol.stage import FEDERATED, LOCAL, Score, Stage
 from cosilo.runs.run import RunDirectory
 
+#: Up to this many silos have a row each; of more, the tables show those that lost and gained most.
+MOST_ROWS, ENDS = 200, 20
+#: Silos in a square of silos, and lines in a figure; of more, so many evenly from all.
+MOST_DRAWN = 100
 #: A histogram with more bars than this gets wider ones.
 _MOST_BARS = 16
+
+T = TypeVar("T")
 
 
 def standard_error(score: Score) -> float:
@@ -139,6 +146,29 @@ class Results:
         return statistics.fmean(gains) if gains else None
 
     @property
+    def many(self) -> bool:
+        """Whether there are too many silos for a row each."""
+        return len(self.silos) > MOST_ROWS
+
+    @cached_property
+    def shown(self) -> tuple[SiloResult, ...]:
+        """The silos that tables have a row for: all, or those that lost most and those that gained most.
+
+        Where nothing can be compared, it is the lowest and the highest accuracies that are shown.
+        """
+        if not self.many:
+            return self.silos
+
+        def rank(silo: SiloResult) -> float | None:
+            last = list(silo.scores.values())[-1:]
+            return silo.relative if self.spread else last[0].accuracy if last else None
+
+        ranked = [(value, silo) for silo in self.silos if (value := rank(silo)) is not None]
+        ranked.sort(key=lambda one: one[0])
+        order = [silo for _, silo in ranked] or list(self.silos)
+        return tuple(order if len(order) <= 2 * ENDS else [*order[:ENDS], *order[-ENDS:]])
+
+    @property
     def places(self) -> dict[str, int]:
         """The numbers of the silos in tables, which figures use where there is no room for names."""
         return {silo.name: number for number, silo in enumerate(self.silos, start=1)}
@@ -152,13 +182,16 @@ def results(run: RunDirectory, result: Mapping[str, Any]) -> Results:
     stages = tuple(scores)
     relative = run.relative_accuracy()
     failures = _failures(result["failures"], names)
+    failed: dict[str, list[StepFailure]] = {}
+    for failure in failures:
+        failed.setdefault(failure.silo, []).append(failure)
     silos = tuple(
         SiloResult(
             name,
             tasks[name],
             {stage: found[name] for stage, found in scores.items() if name in found},
             relative.get(name),
-            tuple(failure for failure in failures if failure.silo == name),
+            tuple(failed.get(name, ())),
         )
         for name in names
     )
@@ -172,7 +205,7 @@ def results(run: RunDirectory, result: Mapping[str, Any]) -> Results:
         compared=len(complete),
         spread=_spread(silos),
         histogram=histogram(list(relative.values())),
-        overlap=_overlap(list(tasks.values()), vocabulary),
+        overlap=_overlap([silo.classes for silo in evenly(silos, MOST_DRAWN)], vocabulary),
         failures=failures,
         control=run.relative_control(),
         offered={
@@ -184,6 +217,17 @@ def results(run: RunDirectory, result: Mapping[str, Any]) -> Results:
             Stage.parse(stage): float(score["accuracy"]) for stage, score in result.get("joint", {}).items()
         },
     )
+
+
+def evenly(things: Sequence[T], most: int) -> Sequence[T]:
+    """At most so many of them, evenly from all.
+
+    >>> evenly("abcdefg", 3)
+    ['a', 'd', 'g']
+    """
+    if len(things) <= most:
+        return things
+    return [things[place] for place in np.linspace(0, len(things) - 1, most).round().astype(int)]
 
 
 def scores_by_stage(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[Stage, dict[str, Score]]:

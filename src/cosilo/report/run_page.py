@@ -1,8 +1,11 @@
 """The page: facts, figures and words put into the template."""
 
+import base64
 import json
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -10,14 +13,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cosilo.protocol.stage import FEDERATED, LOCAL
+from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
 from cosilo.report import formatting, phrases
 from cosilo.report.cards import cards, timeline
 from cosilo.report.facts import Facts, gather
 from cosilo.report.heat_maps import NAMED
 from cosilo.report.metrics import NAMES
-from cosilo.report.parts import show
-from cosilo.report.results import SiloResult, standard_error
+from cosilo.report.parts import ReportPart, show
+from cosilo.report.results import ENDS, MOST_ROWS, Results, SiloResult, standard_error
 from cosilo.runs.durable_files import write
 from cosilo.runs.run import RunDirectory
 from cosilo.text import listing
@@ -26,6 +29,8 @@ from cosilo.text import listing
 _LONG = 30
 #: With more fields than this the table of bytes has one column per kind.
 _MOST_FIELDS = 9
+#: The only script of a page, and only where there are too many silos to list; the page allows no other.
+_SEARCH = resources.files("cosilo.report").joinpath("search.js").read_text("utf-8")
 
 
 def write_report(run: RunDirectory) -> Path:
@@ -97,10 +102,38 @@ def render(facts: Facts) -> str:
             recipe=list(formatting.dotted(facts.about.recipe.values)) if facts.about.recipe else [],
             federated=FEDERATED in facts.results.stages,
             local=facts.results.has_local or FEDERATED not in facts.results.stages,
-            long=len(facts.results.silos) > _LONG,
+            every=_every(facts, parts) if facts.results.many else None,
+            search=Markup(_SEARCH),
+            search_hash=base64.b64encode(sha256(_SEARCH.encode()).digest()).decode(),
+            shown={silo.name for silo in facts.results.shown},
+            most_lines=MOST_ROWS,
+            ends=ENDS,
+            long=len(facts.results.shown) > _LONG,
             numbered=len(facts.results.silos) > NAMED,
         )
     )
+
+
+def _every(facts: Facts, parts: Sequence[ReportPart]) -> dict[str, Any]:
+    """A short line about every silo, for the search."""
+    columns = [column for part in parts for column in part.columns]
+    results = facts.results
+    relative = results.spread is not None
+    titles = ["Silo", "Classes", *(str(stage).capitalize() for stage in _ends(results))]
+    titles += ["Relative"] * relative + [column.title for column in columns]
+    rows = []
+    for silo in results.silos:
+        scores = [silo.scores.get(stage) for stage in _ends(results)]
+        line = [silo.name, str(len(silo.classes))]
+        line += [formatting.percent(score.accuracy) if score else _missing(silo) for score in scores]
+        if relative:
+            line.append("–" if silo.relative is None else formatting.ratio(silo.relative))
+        rows.append([*line, *(column.values.get(silo.name, "–") for column in columns)])
+    return {"titles": titles, "rows": rows}
+
+
+def _ends(results: Results) -> list[Stage]:
+    return [stage for stage in (LOCAL, FEDERATED) if stage in results.stages]
 
 
 def _date(created: str) -> str:
@@ -125,7 +158,7 @@ def _value(value: object) -> str:
 def _rows(facts: Facts) -> list[dict[str, Any]]:
     low, high = _scale(facts)
     rows = []
-    for number, silo in enumerate(facts.results.silos, start=1):
+    for silo in facts.results.shown:
         local, federated = silo.scores.get(LOCAL), silo.scores.get(FEDERATED)
         some = next(iter(silo.scores.values()), None)
         bar = None
@@ -134,7 +167,7 @@ def _rows(facts: Facts) -> list[dict[str, Any]]:
             bar = {"from": places[0], "to": places[1]}
         rows.append(
             {
-                "number": number,
+                "number": facts.results.places[silo.name],
                 "silo": silo,
                 "instances": some.instances if some else None,
                 "local": formatting.percent(local.accuracy) if local else _missing(silo),
@@ -190,7 +223,8 @@ def _sent(facts: Facts) -> dict[str, Any]:
             places = [place for place, field in enumerate(traffic.fields) if field.kind == kind]
             columns.append((kind, formatting.plural(len(places), "field"), places))
     rows = []
-    for sent in traffic.silos:
+    by_name = {sent.silo: sent for sent in traffic.silos}
+    for sent in (by_name[silo.name] for silo in facts.results.shown):
         cells: list[tuple[int | None, int] | None] = []
         for _, _, places in columns:
             there = [cell for cell in (sent.cells[place] for place in places) if cell]

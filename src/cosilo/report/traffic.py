@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cosilo.runs.audit import outgoing
 from cosilo.runs.run import RunDirectory
 
 
@@ -108,7 +109,7 @@ def traffic(run: RunDirectory, rounds: int) -> Traffic:
     """Count messages, fields and bytes."""
     names: list[str] = run.about["silos"]
     models = run.model_bytes()
-    logs = {name: run.audit(name) for name in names}
+    logs = {name: outgoing(run.audit_path(name)) for name in names}
     asks = run.asks()
     received = {name: list(_received(asks, name)) for name in names}
     split = {name: _split(log) for name, log in logs.items()}

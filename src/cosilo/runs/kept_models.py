@@ -32,6 +32,13 @@ def last_state(record: Path) -> Path | None:
     return record / "states" / f"{changed:05d}" if changed else None
 
 
+def model_bytes(record: Path) -> int:
+    """The size of the model on disk: what sending it once would have cost."""
+    state = last_state(record)
+    files = (state / "model").rglob("*") if state else ()
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def last_continued(record: Path) -> Path | None:
     """The folder of what came of the last training with more data."""
     number = max(_numbers(record / "continued"), default=0)

@@ -30,7 +30,7 @@ from cosilo.protocol.wire import decode
 from cosilo.runs.audit import outgoing
 from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
 from cosilo.runs.journal import Journal
-from cosilo.runs.silo_record import SiloRecord
+from cosilo.runs.kept_models import model_bytes
 from cosilo.simulated_time.clock import Clock, Moment
 from cosilo.simulated_time.institution_time import layered
 from cosilo.text import differences, guess, listing
@@ -262,11 +262,7 @@ class RunDirectory:
     def model_bytes(self) -> dict[str, int]:
         """The size of each silo's model, where the record is on this machine."""
         folder = self.folder / "silos"
-        return {
-            name: SiloRecord(folder / name).model_bytes()
-            for name in self.about["silos"]
-            if (folder / name).is_dir()
-        }
+        return {name: model_bytes(folder / name) for name in self.about["silos"] if (folder / name).is_dir()}
 
 
 def record_in(folder: Path, silo: str) -> Path:

@@ -203,12 +203,6 @@ class SiloRecord:
                     other.load(folder / name)
                     setattr(silo, name, other)
 
-    def model_bytes(self) -> int:
-        """The size of the model on disk: what sending it once would have cost."""
-        state = self._state()
-        files = (state / "model").rglob("*") if state else ()
-        return sum(file.stat().st_size for file in files if file.is_file())
-
     def log(self, text: str) -> None:
         """Log what only the silo's owner may read: the learner's warnings, full tracebacks of failures."""
         with explain_write_errors(self.folder), (self.folder / "log.txt").open("a", encoding="utf-8") as file:

@@ -108,7 +108,7 @@ def _decisions_card(vote: Vote, results: Results) -> Card:
             "most 5 of 100 cases."
         )
     rows = []
-    for silo in results.silos:
+    for silo in results.shown:
         one = vote.decisions.get(silo.name)
         if one is None:
             continue
