@@ -12,6 +12,7 @@ TOP = {
     "__init__.py",
     "errors.py",
     "lazy.py",
+    "mapped.py",
     "parameters.py",
     "progress.py",
     "py.typed",

@@ -1,7 +1,9 @@
 """Shares, winners and credibility against literal transcriptions of their definitions."""
 
+import importlib
 import sys
 from fractions import Fraction
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,6 +12,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from cosilo.aggregation.voting import credibility, kappa, share_bytes, vote_shares, winners
+
+#: The module, which the function of the same name hides.
+module = importlib.import_module("cosilo.aggregation.voting.credibility")
 
 
 @st.composite
@@ -200,3 +205,58 @@ def test_a_large_pool_is_sampled(monkeypatch):
     whole = credibility(votes, [[0, 1, 2]] * 4, 3).kappa
     monkeypatch.setattr(sys.modules["cosilo.aggregation.voting.credibility"], "SAMPLE", 1000)
     np.testing.assert_allclose(credibility(votes, [[0, 1, 2]] * 4, 3).kappa, whole, atol=0.08)
+
+
+def _others_best_literally(votes, tasks, n_classes, weights):
+    """For each silo anew: take its vote away, and see which class leads."""
+    found = []
+    for i, own in enumerate(votes):
+        count, total = np.zeros((len(own), n_classes)), np.zeros(n_classes)
+        for row, task, weight in zip(votes, tasks, weights, strict=True):
+            total[task] += weight
+            there = np.flatnonzero(row >= 0)
+            np.add.at(count, (there, row[there]), weight)
+        rest = total.copy()
+        rest[tasks[i]] -= weights[i]
+        inverse = np.divide(1.0, rest, out=np.zeros(n_classes), where=rest > 1e-9 * np.maximum(total, 1e-300))
+        share = count * inverse
+        there = np.flatnonzero(own >= 0)
+        share[there, own[there]] = (count[there, own[there]] - weights[i]) * inverse[own[there]]
+        best = share.round(9).argmax(axis=1)
+        leads = share[np.arange(len(own)), best] > 1e-12
+        found.append(np.where(leads & np.isin(best, tasks[i]), best, -1))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_what_leads_among_the_others_is_what_it_is_without_ones_vote(data):
+    n_classes, length = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 12))
+    votes, tasks, weights = [], [], []
+    for _ in range(data.draw(st.integers(1, 7))):
+        task = sorted(data.draw(st.sets(st.integers(0, n_classes - 1), min_size=1)))
+        votes.append(
+            np.array(data.draw(st.lists(st.sampled_from([-1, *task]), min_size=length, max_size=length)))
+        )
+        tasks.append(np.array(task, np.intp))
+        weights.append(data.draw(st.sampled_from([0.0, 0.25, 0.5, 1 / 3, 1.0])))
+    with patch.object(module, "CELLS", data.draw(st.sampled_from([1, 8, 1 << 18]))):
+        found = module._others_best(votes, tasks, n_classes, np.array(weights))
+    for row, expected in zip(found, _others_best_literally(votes, tasks, n_classes, weights), strict=True):
+        assert row.tolist() == expected.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 1500), st.integers(1, 12))
+def test_copies_are_found_as_if_each_were_compared_with_each(seed, length, silos):
+    rng = np.random.default_rng(seed)
+    votes = []
+    for _ in range(silos):
+        row = rng.integers(-1, 3, length)
+        if votes and rng.random() < 0.7:  # one of the others, with a few changes
+            row = votes[rng.integers(len(votes))].copy()
+            changed = rng.choice(length, min(length, int(rng.integers(0, 9))), replace=False)
+            row[changed] = rng.integers(-1, 3, len(changed))
+        votes.append(row)
+    each = [sum(np.mean(one == other) > module.COPY for other in votes) for one in votes]
+    assert module.copies(votes).tolist() == each

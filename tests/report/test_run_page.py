@@ -1,6 +1,9 @@
 """The page: whole, safe to open, and saying what has to be said."""
 
+import base64
+import json
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import matplotlib
@@ -241,3 +244,60 @@ def test_names_in_other_scripts_do_not_warn(make, small, recwarn, read):
     small["voting"][0]["elected"]["日本語のクラス名"] = 3
     assert "日本語のクラス名" in read(make(small)).text
     assert not recwarn.list
+
+
+# ---------------------------------------------------------------------- many silos
+
+
+def _many(count: int) -> dict:
+    """Silos that gain the more, the later they are named."""
+    names = [f"s{place:05d}" for place in range(count)]
+    before = {name: {"accuracy": 0.5, "instances": 100} for name in names}
+    after = {
+        name: {"accuracy": 0.4 + 0.3 * place / count, "instances": 100} for place, name in enumerate(names)
+    }
+    tasks = {name: ["cat", "dog"] for name in names}
+    return {"tasks": tasks, "scores": {"local": before, "federated": after}, "failures": []}
+
+
+def test_of_many_silos_the_worst_and_the_best_have_a_row_and_all_can_be_found(make, no_figures):
+    page = render(gather(make(_many(250))))
+    table = page[page.index('<table class="silos') :]
+    shown = re.findall(r'<span class="no">(\d+)</span>(s\d+)', table[: table.index("</table>")])
+    assert [int(number) for number, _ in shown] == [*range(1, 21), *range(231, 251)]
+    assert [name for _, name in shown] == [f"s{int(number) - 1:05d}" for number, _ in shown]
+    found = re.search(r'<script type="application/json" id="every">(.*?)</script>', page, re.DOTALL)
+    every = json.loads(found[1])
+    assert every["titles"] == ["Silo", "Classes", "Local", "Federated", "Relative"]
+    assert every["rows"][125] == ["s00125", "2", "50.0%", "55.0%", "1.100"]
+    assert len(every["rows"]) == 250
+
+
+def test_the_only_script_is_the_search_and_the_page_allows_no_other(make, no_figures):
+    assert "<script" not in render(gather(make(_many(200))))
+    many = _many(250)
+    many["tasks"]["s00007"] = ["</script><b>", "dog"]
+    many["voting"] = [
+        {
+            "stage": "federated",
+            "voters": [],
+            "weights": [],
+            "elected": {},
+            "received": {"s00007": 3},
+            "abstained": {"s00007": 0.5},
+            "agreement": [],
+        }
+    ]
+    page = render(gather(make(many, name="other")))
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 1
+    told = base64.b64encode(sha256(scripts[0].encode()).digest()).decode()
+    assert f"script-src 'sha256-{told}'" in page
+    assert "innerHTML" not in scripts[0]
+
+
+def test_figures_of_many_silos_stay_small(make):
+    result = _many(1200)
+    page = render(gather(make(result)))
+    assert len(page) < 500_000
+    assert "Of 1,200 silos 100, evenly from all." in page

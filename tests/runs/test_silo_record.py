@@ -144,3 +144,16 @@ def test_a_damaged_reply_is_named(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     with pytest.raises(RunError, match=r"replies/00001-.*: is damaged \(its checksum differs\)"):
         border.answer(Ask(1, "note", EMPTY))
+
+
+def test_a_model_that_did_not_change_is_not_written_again(tmp_path, silos):
+    _, border = reopened(silos, tmp_path)
+    for number, name in enumerate(("train", "note", "train"), start=1):
+        border.answer(Ask(number, name, EMPTY))
+        if number == 2:
+            again = tmp_path / "states/00002/model/model.skops"
+            assert again.samefile(tmp_path / "local/model.skops")
+            first = again.stat().st_ino
+    assert (tmp_path / "states/00003/model/model.skops").stat().st_ino != first
+    restored, _ = reopened(silos, tmp_path)
+    assert restored.trained

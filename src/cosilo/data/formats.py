@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo import mapped
 from cosilo.data.extra import import_extra
 from cosilo.data.images import decode
 from cosilo.errors import DataError
@@ -18,6 +19,9 @@ from cosilo.text import cause, listing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Rows of a table that are read at once.
+_ROWS = 1 << 16
 
 ADULT_COLUMNS = (
     "age",
@@ -77,6 +81,38 @@ def read_columns(path: Path, *columns: tuple[str, ...]) -> list[NDArray[Any]]:
         names = [pick_column(path, column, file.schema_arrow.names) for column in columns]
         table = file.read(columns=names)
     return [table.column(name).to_numpy() for name in names]
+
+
+def read_table(file: Any, columns: Sequence[str]) -> "pd.DataFrame":
+    """Columns of an open Parquet file; where they are larger than memory may be, numbers are put on disk."""
+    import pandas as pd
+
+    rows, kinds = file.metadata.num_rows, _whole_numbers(file, columns)
+    if not mapped.is_large(*(rows * kind.itemsize for kind in kinds.values())):
+        return file.read(columns=list(columns)).to_pandas(ignore_metadata=True)
+    numbers = {name: mapped.empty(rows, kind, large=True) for name, kind in kinds.items()}
+    start = 0
+    for batch in file.iter_batches(_ROWS, columns=list(numbers)):
+        for name, array in numbers.items():
+            array[start : start + len(batch)] = batch.column(name).to_numpy(zero_copy_only=False)
+        start += len(batch)
+    others = [name for name in columns if name not in numbers]
+    rest = file.read(columns=others).to_pandas(ignore_metadata=True) if others else {}
+    return pd.DataFrame({name: numbers.get(name, rest.get(name)) for name in columns}, copy=False)
+
+
+def _whole_numbers(file: Any, columns: Sequence[str]) -> dict[str, np.dtype[Any]]:
+    """The columns that are read as an array of one kind of number: those of integers if none is missing."""
+    found = {}
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    places = {groups[0].column(i).path_in_schema: i for i in range(groups[0].num_columns)} if groups else {}
+    for name in columns:
+        kind = np.dtype(file.schema_arrow.field(name).type.to_pandas_dtype())
+        told = [group.column(places[name]).statistics for group in groups]
+        complete = all(one is not None and one.has_null_count and one.null_count == 0 for one in told)
+        if kind.kind == "f" or (kind.kind in "iu" and complete):
+            found[name] = kind
+    return found
 
 
 def read_images(path: Path, mode: str, title: str) -> NDArray[np.uint8]:

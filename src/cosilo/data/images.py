@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo import mapped
 from cosilo.data.extra import import_extra
 from cosilo.errors import DataError
 from cosilo.progress import bar
@@ -72,7 +73,7 @@ def decode(
         return pixels(decoded, mode)
 
     start = image(0, first)
-    result = np.empty((count, *start.shape), dtype=np.uint8)
+    result = mapped.empty((count, *start.shape), np.uint8)
     result[0] = start
 
     def one(job: tuple[int, bytes]) -> None:

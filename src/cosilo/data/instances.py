@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo import mapped
 from cosilo.data.frames import as_known
 from cosilo.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import TypeIs
+
+#: Rows that are copied at once.
+_ROWS = 1 << 14
 
 Instances: TypeAlias = Union[NDArray[Any], "pd.DataFrame"]
 
@@ -78,8 +82,15 @@ def _is_endless(column: "pd.Series[Any]") -> bool:
 
 
 def take(X: Instances, index: NDArray[np.integer[Any]] | slice) -> Instances:
-    """The instances at `index`."""
-    return X.iloc[index] if is_frame(X) else X[index]
+    """The instances at `index`; where these are larger than memory may be, they are copied to disk."""
+    if is_frame(X):
+        return X.iloc[index]
+    if isinstance(index, slice) or X.dtype.kind == "O" or not mapped.is_large(len(index) * X[:1].nbytes):
+        return X[index]
+    found = mapped.empty((len(index), *X.shape[1:]), X.dtype)
+    for part in blocks(len(index), _ROWS):
+        found[part] = X[index[part]]
+    return found
 
 
 def join(first: Instances, second: Instances) -> Instances:
@@ -88,7 +99,11 @@ def join(first: Instances, second: Instances) -> Instances:
         import pandas as pd
 
         return pd.concat([first, second[list(first.columns)]], ignore_index=True)
-    return np.concatenate([np.asarray(first), np.asarray(second)])
+    one, other = np.asarray(first), np.asarray(second)
+    if one.dtype.kind == "O" or not mapped.is_large(one.nbytes, other.nbytes):
+        return np.concatenate([one, other])
+    found = mapped.empty((len(one) + len(other), *one.shape[1:]), np.result_type(one, other))
+    return np.concatenate([one, other], out=found)
 
 
 def form(X: Instances) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cosilo.data.feature_columns import features
 from cosilo.data.folders import read_folder
-from cosilo.data.formats import open_parquet, pick_array, read_npz
+from cosilo.data.formats import open_parquet, pick_array, read_npz, read_table
 from cosilo.data.frames import split_dataset
 from cosilo.data.huggingface import is_saved, read_saved
 from cosilo.data.instances import Instances, as_instances
@@ -179,7 +179,7 @@ def _parquet(path: Path, label: str | None, columns: Sequence[str] | None) -> "p
                 f"wants numbers or strings (name the columns to read)"
             )
         try:
-            frame = file.read(columns=wanted).to_pandas(ignore_metadata=True)
+            frame = read_table(file, wanted)
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: cannot be read as Parquet ({cause(error)})") from error
     return pd.DataFrame(frame[wanted])

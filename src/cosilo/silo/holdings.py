@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cosilo.data.columns import kinds, notes
 from cosilo.data.instances import Instances, as_instances, describe_form, fingerprint, form, is_bytes, take
 from cosilo.data.labels import class_names, in_order, in_type_of
+from cosilo.data.missing import columns_with_holes
 from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError, LearnerError, Refused
 from cosilo.learners.adapt import as_learner
@@ -26,6 +27,8 @@ from cosilo.silo.target import Target, wanted_classes
 
 #: What of its privacy settings its votes depend on.
 _VOTES = {"epsilon", "delta", "voter"}
+#: Fingerprints of pools without missing values: a large one is looked through once, not by every silo.
+_COMPLETE: set[str] = set()
 #: The silo's note about what others taught it.
 _LESSONS = "lessons"
 
@@ -127,11 +130,14 @@ class Holdings(Participant, ABC):
 
     def use_pool(self, pool: Any, known_fingerprint: str | None = None, labels: Any = None) -> None:
         """Hold the public pool, with its labels if it has any; its form has to be that of the data."""
-        instances = as_instances(pool, f"{self._where}, pool")
+        instances = pool if known_fingerprint else as_instances(pool, f"{self._where}, pool")
         if len(instances) == 0:
             raise DataError(f"{self._where}, pool: is empty; wants instances")
         self.data.same_form(instances, "its pool")
-        self._check_missing(instances, "pool")
+        if known_fingerprint not in _COMPLETE:
+            self._check_missing(instances, "pool")
+            if known_fingerprint and not columns_with_holes(instances):
+                _COMPLETE.add(known_fingerprint)
         self.pool = instances
         checked = labels is None or known_fingerprint is not None  # one copy for all silos of a federation
         self.pool_labels = labels if checked else as_pool_labels(labels, instances, f"{self._where}, pool")

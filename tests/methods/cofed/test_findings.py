@@ -23,6 +23,19 @@ def test_a_vote_by_hand():
     ]
 
 
+def test_of_many_voters_a_hundred_are_compared():
+    rng = np.random.default_rng(0)
+    names = [f"s{place}" for place in range(1000)]
+    votes = [rng.integers(0, 2, 20, dtype=np.int8) for _ in names]
+    ballots = Ballots(names, votes, [[0, 1]] * 1000, 2)
+    vote = vote_of(ballots, [1.0] * 1000, np.ones(1000), np.array([10, 10]), ["x", "y"], FEDERATED)
+    assert len(vote.compared) == len(vote.agreement) == 100
+    assert (vote.compared[0], vote.compared[-1]) == ("s0", "s999")
+    one, other = (votes[names.index(vote.compared[place])] for place in (3, 70))
+    assert vote.agreement[3][70] == round(float(np.mean(one == other)), 6)
+    assert len(vote.kappa) == 1000
+
+
 def test_a_decision_as_it_was_told():
     told = Fields({"taken": 1, "instances": 50, "gained": 4, "lost": 1, "doubtful": 0})
     assert decision_of(told).model_dump() == {

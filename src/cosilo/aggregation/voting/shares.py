@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo import mapped
 from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes, side_by_side, vote_dtype
 from cosilo.aggregation.voting.election import check_weights, totals
 
@@ -138,7 +139,7 @@ def share_bytes(
     holders = np.zeros(n_classes, np.int64)
     for i, theirs in enumerate(tasks):
         holders[class_codes(theirs, n_classes, f"tasks[{i}]")] += 1
-    told = np.empty((len(votes[0]) if votes else 0, n_classes), np.uint8)
+    told = mapped.empty((len(votes[0]) if votes else 0, n_classes), np.uint8)
     for start, found in vote_shares(votes, tasks, n_classes, weights):
         told[start : start + len(found)] = np.rint(255 * found * (holders >= least_holders))
     return told

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo import mapped
 from cosilo.aggregation.voting import (
     FEWEST,
     Credibility,
@@ -46,10 +47,16 @@ class Ballots:
         """Those of some of the silos that voted."""
         names = [name for name in replies if name in among]
         codes = [tasks[name].codes_in(vocabulary) for name in names]
-        votes = [
-            _translate(replies[name].array("votes"), own) for name, own in zip(names, codes, strict=True)
-        ]
-        return cls(names, votes, codes, len(vocabulary))
+        told = (_translate(replies[name].array("votes"), own) for name, own in zip(names, codes, strict=True))
+        first = next(told, None)
+        if first is None:
+            return cls(names, [], codes, len(vocabulary))
+        # Side by side, and on disk if they are many: replies come one at a time.
+        votes = mapped.empty((len(names), len(first)), vote_dtype(len(vocabulary)))
+        votes[0] = first
+        for place, row in enumerate(told, start=1):
+            votes[place] = row
+        return cls(names, list(votes), codes, len(vocabulary))
 
     def credibility(self) -> Credibility:
         """How far each silo goes with the others, beyond chance."""
