@@ -89,7 +89,7 @@ def read_table(file: Any, columns: Sequence[str]) -> "pd.DataFrame":
 
     rows, kinds = file.metadata.num_rows, _whole_numbers(file, columns)
     if not mapped.is_large(*(rows * kind.itemsize for kind in kinds.values())):
-        return file.read(columns=list(columns)).to_pandas(ignore_metadata=True)
+        return pd.DataFrame(file.read(columns=list(columns)).to_pandas(ignore_metadata=True))
     numbers = {name: mapped.empty(rows, kind, large=True) for name, kind in kinds.items()}
     start = 0
     for batch in file.iter_batches(_ROWS, columns=list(numbers)):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
 
 from cosilo.aggregation.voting import agreement
 from cosilo.methods.cofed.alarm import alarms
@@ -41,6 +41,11 @@ class Vote(BaseModel):
     alarms: list[str] = []
     #: By silo, what its own data said of the model that it was offered; of those that share metrics.
     decisions: dict[str, "OwnDecision"] = {}
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """A vote in which all are compared is written as it always was."""
+        return {key: value for key, value in dump(self).items() if key != "compared" or value}
 
 
 class OwnDecision(BaseModel):
