@@ -122,12 +122,14 @@ class Told(Mapping[str, Any]):
     def __init__(self, silos: int, length: int) -> None:
         self._names = {f"silo-{place:04d}": place for place in range(silos)}
         self._length = length
+        self._truth = np.random.default_rng(silos).integers(0, CLASSES, length, dtype=np.int8)
 
     def __getitem__(self, name: str) -> Any:
         from cosilo.protocol.message import Fields
 
         rng = np.random.default_rng(self._names[name])
-        return Fields({"votes": rng.integers(0, CLASSES, self._length, dtype=np.int8)})
+        wrong = rng.integers(0, CLASSES, self._length, dtype=np.int8)
+        return Fields({"votes": np.where(rng.random(self._length, np.float32) < 0.7, self._truth, wrong)})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -64,6 +64,7 @@ def test_a_parquet_table_is_the_same_from_disk(tmp_path: Path, monkeypatch: pyte
             "some": pd.array([None, *range(499)], dtype="Int64"),
             "word": rng.choice(["a", "b"], 500),
             "flag": rng.random(500) < 0.5,
+            "kind": pd.Categorical(rng.choice(["c", "d"], 500)),
         }
     )
     path = tmp_path / "pool.parquet"

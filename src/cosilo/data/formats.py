@@ -106,12 +106,13 @@ def _whole_numbers(file: Any, columns: Sequence[str]) -> dict[str, np.dtype[Any]
     found = {}
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     places = {groups[0].column(i).path_in_schema: i for i in range(groups[0].num_columns)} if groups else {}
+    types = import_extra("pyarrow.types", "reading Parquet")
     for name in columns:
-        kind = np.dtype(file.schema_arrow.field(name).type.to_pandas_dtype())
-        told = [group.column(places[name]).statistics for group in groups]
+        kind = file.schema_arrow.field(name).type
+        told = [group.column(places[name]).statistics for group in groups] if types.is_integer(kind) else []
         complete = all(one is not None and one.has_null_count and one.null_count == 0 for one in told)
-        if kind.kind == "f" or (kind.kind in "iu" and complete):
-            found[name] = kind
+        if types.is_floating(kind) or (types.is_integer(kind) and complete):
+            found[name] = np.dtype(kind.to_pandas_dtype())
     return found
 
 

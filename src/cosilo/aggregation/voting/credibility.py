@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo import mapped
 from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes, vote_dtype
 from cosilo.aggregation.voting.election import totals
 from cosilo.aggregation.voting.shares import counts
@@ -54,11 +55,15 @@ class Credibility:
     readings: Mapping[int, NDArray[np.intp]]
 
     def read(self, votes: Sequence[Votes]) -> list[Votes]:
-        """The votes as they are meant."""
-        return [
-            np.append(self.readings[place], -1).astype(row.dtype)[row] if place in self.readings else row
-            for place, row in enumerate(votes)
-        ]
+        """The votes as they are meant; those that are read anew are on disk if they are many."""
+        found = list(votes)
+        if self.readings:
+            kind = np.result_type(*(votes[place] for place in self.readings))
+            anew = mapped.empty((len(self.readings), len(votes[0])), kind)
+            for row, (place, order) in zip(anew, self.readings.items(), strict=True):
+                row[:] = np.append(order, -1).astype(kind)[votes[place]]
+                found[place] = row
+        return found
 
 
 def kappa(votes: Votes, reference: Votes, n_classes: int) -> float:
