@@ -26,7 +26,6 @@ Deviations from the paper, also with its rule:
   and its non-IID federation has the voters of the IID one.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
@@ -37,11 +36,13 @@ from pydantic import Field, model_validator
 
 from cosilo.aggregation.robust import bounded
 from cosilo.coordination.coordinator import Silos
-from cosilo.errors import ConfigError, DataError, LearnerError
+from cosilo.errors import ConfigError, DataError
 from cosilo.methods.base import Method
 from cosilo.methods.cofed.alarm import misnamed, single_votes
-from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome, with_labels, without_vote
+from cosilo.methods.cofed.checks import check_learner, check_tasks
+from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome
 from cosilo.methods.cofed.findings import Vote, Votes, decision_of, vote_of
+from cosilo.methods.cofed.soft_targets import soft_lessons
 from cosilo.methods.effort import Effort, epochs_of
 from cosilo.protocol.forms import SHARE, YES_OR_NO, Count
 from cosilo.protocol.message import Fields, Message, Shared
@@ -52,7 +53,6 @@ from cosilo.protocol.task import Task
 from cosilo.runs.journal import Replies
 from cosilo.silo.lessons import Lessons
 from cosilo.silo.silo import Silo
-from cosilo.text import listing
 
 Weight = Annotated[float, Field(ge=0)]
 
@@ -284,33 +284,13 @@ class CoFED(Method):
         Of the labels, `stands` are those that the silo's own vote did not decide.
         """
         if shares is not None and part is not None and silo.learner.has_weights:
-            lessons, check = self._soft(silo, index, label, stands, shares / 255, part)
+            lessons, check = soft_lessons(silo, self.margin, index, label, stands, shares / 255, part)
         else:
             counts = None if weight is None or not silo.learner.can_weigh else weight / 255
             lessons = silo.pool_lessons(index, label, counts)
             check = lessons.take(np.flatnonzero(stands))
         silo.hold_against_votes(lessons)
         self._teach(silo, lessons, check, Stage.parse(stage), agreement)
-
-    def _soft(
-        self,
-        silo: Silo,
-        index: NDArray[Any],
-        label: NDArray[Any],
-        stands: NDArray[Any],
-        share: NDArray[Any],
-        part: NDArray[Any],
-    ) -> tuple[Lessons, Lessons]:
-        """Shares as soft targets, and the same without the silo's own vote.
-
-        Of a class that only a few have no shares are told: there the label is all that is known.
-        """
-        told = np.isin(label, np.flatnonzero(~share.any(axis=0)))
-        lessons = silo.soft_lessons(with_labels(share, index[told], label[told]))
-        rest = without_vote(share, silo.label_pool(self.margin), part)
-        rest[index[told]] = 0.0
-        sure = told & (stands > 0)
-        return lessons, silo.soft_lessons(with_labels(rest, index[sure], label[sure]))
 
     def _teach(self, silo: Silo, lessons: Lessons, check: Lessons, stage: Stage, agreement: float) -> None:
         if len(lessons) == 0:
@@ -410,29 +390,14 @@ class CoFED(Method):
 
     def prepare(self, silo: Silo) -> None:
         """The learner has to be able to do what the parameters ask of it."""
-        learner, where = silo.learner, f"silo {silo.name!r}: {silo.learner.name}"
         silo.check_votes()
         if self.selection == "test" and not silo.has_test:
             raise DataError(f"silo {silo.name!r}: has no test data, which selection = 'test' looks at")
-        if self.margin > 0 and not learner.has_probabilities and silo.privacy is None:
-            raise LearnerError(f"{where} has no predict_proba, so it cannot abstain; set margin = 0")
-        if self.update_from == "local" and not learner.can_warm_start:
-            raise LearnerError(f"{where} cannot go on training; set update_from = 'auto' or 'scratch'")
-        if self.class_weights in ("equal", "own") and not learner.can_weigh:
-            raise LearnerError(f"{where} takes no sample weights; set class_weights = 'auto' or 'none'")
+        check_learner(silo, self.margin, self.update_from, self.class_weights)
 
     def check(self, tasks: Mapping[str, Task]) -> None:
         """Every task has to share a class with another one (eq. 2), and given weights have to fit."""
-        if len(tasks) == 1:
-            raise ConfigError(f"silo {next(iter(tasks))!r}: is alone; CoFED wants two silos or more")
-        holders = Counter(one for task in tasks.values() for one in task.classes)
-        for name, task in tasks.items():
-            if not any(holders[one] > 1 for one in task.classes):
-                mine, theirs = listing(task.classes), listing(sorted(holders.keys() - set(task.classes)))
-                raise ConfigError(
-                    f"silo {name!r}: its task {{{mine}}} shares no class with any other silo's {{{theirs}}}; "
-                    "CoFED can teach it nothing: leave it out or rename its classes"
-                )
+        check_tasks(tasks)
         if isinstance(self.weights, dict) and set(self.weights) != set(tasks):
             odd = sorted(set(self.weights) ^ set(tasks))
             raise ConfigError(f"weights are given for other silos than there are (see {odd[0]!r})")
