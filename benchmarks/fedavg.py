@@ -60,8 +60,17 @@ def accuracy(network: str, weights: dict[str, Any], classes: Sequence[str]) -> f
 # ---------------------------------------------------------------------- ours
 
 
-def ours(network: str, silos: int, size: int, started: float, out: Connection, timed: bool = False) -> None:
-    """One run with two workers; what it took is read from the run's own events."""
+def ours(
+    network: str,
+    silos: int,
+    size: int,
+    started: float,
+    out: Connection,
+    timed: bool = False,
+    local: bool = True,
+    seed: int = 0,
+) -> None:
+    """One run with two workers, `local` training first; what it took is read from the run's own events."""
     from cosilo import FedAvg, Federation, Silo, data
     from cosilo.data.labels import in_order
     from cosilo.engines.local.engine import LocalEngine
@@ -84,7 +93,7 @@ def ours(network: str, silos: int, size: int, started: float, out: Connection, t
         )
         for place, part in enumerate(parts(silos, size))
     ]
-    method = FedAvg(rounds=ROUNDS, evaluate_every=ROUNDS)
+    method = FedAvg(rounds=ROUNDS, evaluate_every=ROUNDS, local=local)
     asks: list[tuple[str, float, float]] = []
 
     def watch(event: Event) -> None:
@@ -92,13 +101,13 @@ def ours(network: str, silos: int, size: int, started: float, out: Connection, t
             asks.append((str(event.facts["step"]), time.time(), processor_seconds(os.getpid())))
 
     with tempfile.TemporaryDirectory() as folder:
-        federation = Federation(members, method=method, engine=LocalEngine(2))
+        federation = Federation(members, method=method, seed=seed, engine=LocalEngine(2))
         run = federation.run(Path(folder) / "run", observers=[watch])
         weights = run.global_weights()
     trains = np.array([moment[1:] for moment in asks if moment[0] in ("train", "judge")])
-    _, ready, spent = next(moment for moment in asks if moment[0] == "alone")
+    _, ready, spent = next(moment for moment in asks if moment[0] in ("alone", "begin"))
     found = {
-        "rounds": list(np.diff(trains[:, 0])),
+        "marks": list(trains[:, 0]),
         "processor": list(np.diff(trains[:, 1])),
         "start": ready - started,
         "start_processor": spent,
@@ -144,7 +153,7 @@ def _clocked() -> Callable[[], float]:
 # ---------------------------------------------------------------------- the yardstick
 
 
-def yardstick(network: str, silos: int, size: int, started: float, out: Connection) -> None:
+def yardstick(network: str, silos: int, size: int, started: float, out: Connection, seed: int = 0) -> None:
     """The bare loop."""
     import torch
 
@@ -159,16 +168,17 @@ def yardstick(network: str, silos: int, size: int, started: float, out: Connecti
         owned = [(np.array(train.X[part]), train.y[part]) for part in parts(silos, size)[half::2]]
         context.Process(target=_bare_worker, args=(theirs, network, owned), daemon=True).start()
         pipes.append(mine)
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     weights = {k: v.numpy() for k, v in zoo.find(network)((1, 28, 28), 10).state_dict().items()}
-    found: dict[str, Any] = {"rounds": [], "processor": [], "start": time.time() - started}
+    begin = time.time()
+    found: dict[str, Any] = {"marks": [begin], "processor": [], "start": begin - started}
     for _ in range(ROUNDS):
-        begin, spent = time.perf_counter(), processor_seconds(os.getpid())
+        spent = processor_seconds(os.getpid())
         for pipe in pipes:
             pipe.send(weights)
         sums = [pipe.recv() for pipe in pipes]
         weights = {name: (sums[0][name] + sums[1][name]) / silos for name in weights}
-        found["rounds"].append(time.perf_counter() - begin)
+        found["marks"].append(time.time())
         found["processor"].append(processor_seconds(os.getpid()) - spent)
     for pipe in pipes:
         pipe.send(None)
@@ -217,8 +227,13 @@ def importing_torch() -> tuple[float, float]:
 def timed_round(kind: Callable[..., None], case: str, **options: Any) -> dict[str, Any]:
     """Run in a new process tree; adds its peak memory, and the median round by both clocks."""
     found = measured(kind, *CASES[case], time.time(), **options)
-    steady = {"round": found["rounds"][1:], "spent": found["processor"][1:]}
-    return {**found, **{name: statistics.median(values) for name, values in steady.items()}}
+    spent = statistics.median(found["processor"][1:])
+    return {**found, "round": steady_round(found["marks"]), "spent": spent}
+
+
+def steady_round(marks: Sequence[float]) -> float:
+    """The median round but the first, by the moments when training began and when each round ended."""
+    return float(np.median(np.diff(marks)[1:]))
 
 
 def main() -> None:
