@@ -1,7 +1,7 @@
 """Messages as bytes: one safetensors buffer, arrays as tensors and scalars as JSON in its metadata.
 
-The bytes are those that the safetensors library writes. It is not used here because it copies every array
-twice, both ways: a model of 0.8 MB took it 0.6 ms to write and 0.45 ms to read, here 0.1 ms and 0.02 ms.
+The bytes are those that the safetensors library writes. It is not used here because it copies more than once:
+a model of 0.8 MB took it 0.31 ms to write and 0.10 ms to read, here 0.10 ms and 0.06 ms.
 """
 
 import json

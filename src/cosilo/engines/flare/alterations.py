@@ -108,7 +108,7 @@ def tell_no_contents() -> None:
     """At both ends of a job: messages are not written out for a log that nobody reads.
 
     FLARE makes a text of every message that comes, all of it, before it asks whether debugging is on: of
-    10 MB that took 70 ms, as long as all else that a silo does to receive them.
+    10 MB that took some 70 ms, as samples of a silo's process say.
     """
     from nvflare.fuel.utils.buffer_list import ConsumableBufferList
 
