@@ -237,6 +237,7 @@ def _sent(facts: Facts) -> dict[str, Any]:
         "rows": rows,
         "sums": [sum(traffic.fields[i].bytes for i in places) for _, _, places in columns],
         "own": all(sent.own_log for sent in traffic.silos),
+        "whole": all(sent.frames is not None for sent in traffic.silos),
         "lines": Counter((sent.silo, *line) for sent in traffic.silos for line in sent.lines).items(),
         "repeats": [sent for sent in traffic.silos if sent.repeats.messages],
         "not_accepted": [sent for sent in traffic.silos if sent.not_accepted],

@@ -41,7 +41,7 @@ class Sent:
     #: In the order of `Traffic.fields`; None where the silo never sent that field.
     cells: tuple[Cell | None, ...]
     messages: int
-    #: All bytes of these messages; without the frames if the silo's own log is not here.
+    #: All bytes of these messages; without the frames if nothing here says how large the messages were.
     total: int
     #: What the messages hold besides their fields: names and forms of fields, empty acknowledgements.
     frames: int | None
@@ -92,7 +92,7 @@ class _Message:
     ask: int
     step: str
     fields: tuple[_Logged, ...]
-    #: Of the whole message, where the silo's own log says so.
+    #: Of the whole message; None in runs of older versions where the silo's own log is elsewhere.
     bytes: int | None
 
     def by_key(self) -> Iterator[tuple["_Key", _Logged]]:
@@ -139,7 +139,8 @@ def traffic(run: RunDirectory, rounds: int) -> Traffic:
 def _received(asks: Sequence[Mapping[str, Any]], name: str) -> Iterator[_Message]:
     for ask in asks:
         if name in ask["arrivals"]:
-            yield _Message(ask["number"], ask["step"], _logged(ask["arrivals"][name]["fields"]), None)
+            fields, size = _logged(ask["arrivals"][name]["fields"]), ask.get("received", {}).get(name)
+            yield _Message(ask["number"], ask["step"], fields, size)
 
 
 def _logged(fields: Mapping[str, Mapping[str, Any]]) -> tuple[_Logged, ...]:
@@ -202,14 +203,15 @@ def _sent(
 ) -> Sent:
     in_fields = sum(cell.bytes for cell in cells if cell)
     sizes = [message.bytes for message in messages if message.bytes is not None]
+    whole = len(sizes) == len(messages)
     left = {message.ask for message in messages}
     return Sent(
         silo=name,
         own_log=bool(log),
         cells=cells,
         messages=len(messages),
-        total=sum(sizes) if log else in_fields,
-        frames=sum(sizes) - in_fields if log else None,
+        total=sum(sizes) if whole else in_fields,
+        frames=sum(sizes) - in_fields if whole else None,
         repeats=Cell(len(repeats), sum(message.bytes or 0 for message in repeats)),
         lines=tuple((entry["step"], entry["failure"]) for entry in log if "failure" in entry),
         model=model,
