@@ -143,10 +143,10 @@ def test_killed_in_the_middle_of_the_grid_and_gone_on_with(folder, cosilo):
 def test_stopped_by_hand_and_resumed(folder, cosilo, monkeypatch):
     run = Federation.run
 
-    def stopped(federation, path):
+    def stopped(federation, path, **options):
         if Path(path).name == "fedprox-seed2":
             raise KeyboardInterrupt
-        return run(federation, path)
+        return run(federation, path, **options)
 
     monkeypatch.setattr(Federation, "run", stopped)
     code, _, errors = cosilo(*GRID, "--dir", "cut")

@@ -119,11 +119,12 @@ def resume(folder: RunFolder, engine: EngineName = "local", address: Address = N
         show_run(between.resume(folder, tell))
         return
     stopped = RunDirectory(folder)
+    values, source = read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
     if stopped.status == "finished":
         say("the run is finished already")
-        show_run(stopped)
-        return
-    values, source = read_recipe(folder, f"call the federation's run({str(folder)!r}) again")
+        if not any((folder / "silos").glob("*/identity.json")):
+            show_run(stopped)  # of a version that did not keep what silos were: there is nothing to compare
+            return
     _run(values, source, folder, chosen)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor  # isort: skip
 def cross_entropy(outputs: Tensor, codes: Tensor, weight: Tensor | None = None) -> Tensor:
     """Of Σ w·CE / n: w·(p − y) / n, where y is 1 at the code and 0 elsewhere.
 
+    >>> import torch
     >>> cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
     tensor([[ 0.5000, -0.5000]])
     """
@@ -27,6 +28,7 @@ def soft_cross_entropy(outputs: Tensor, targets: Tensor, weight: Tensor | None =
 
     What a row adds up to is what its instance weighs.
 
+    >>> import torch
     >>> soft_cross_entropy(torch.zeros(1, 2), torch.tensor([[0.5, 1.5]]))
     tensor([[ 0.5000, -0.5000]])
     """

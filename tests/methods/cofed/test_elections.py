@@ -10,7 +10,6 @@ from cosilo import CoFED, Federation, Silo
 from cosilo.errors import Refused
 from cosilo.learners import Network, Training
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold
-from cosilo.protocol.stage import LOCAL
 
 # Three silos with classes 0 and 1, one with 1 and 2; four instances.
 BALLOTS = Ballots(
@@ -139,21 +138,6 @@ def test_a_class_that_only_a_few_have_is_taught_by_its_labels(monkeypatch, tmp_p
     assert received > 100
     assert len(seen[-1]) == 24 + received
     assert set(seen[-1][24:].ravel().tolist()) == {0.0, 1.0}
-
-
-def test_the_check_of_such_a_class_leaves_out_what_the_silos_own_vote_decided():
-    X, y = points([0, 1], 40, 0)
-    silo = Silo("a", X, y, network(), pool=X[:4])
-    silo.seed = 0
-    silo.fit(LOCAL)
-    # Of class 0 shares are told, of class 1 none; instances 2 and 3 have it, the last by the silo's own vote.
-    share = np.array([[1.0, 0.0], [0.5, 0.0], [0.25, 0.0], [0.0, 0.0]])
-    lessons, check = CoFED()._soft(
-        silo, np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([1, 1, 0]), share, np.full(2, 0.25)
-    )
-    assert lessons.y.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
-    assert check.places.tolist() == [0, 1, 2]
-    assert check.y[-1].tolist() == [0, 1]
 
 
 def test_soft_targets_of_a_wrong_shape_are_refused():
