@@ -1,8 +1,8 @@
 """Worker processes that are killed: `python benchmarks/kills.py`, some minutes.
 
-CoFED with two workers and four silos, until in twenty-five runs one worker was killed by SIGKILL, each time at
-another moment, spread over the time that a run takes. A run counts as identical if its result and all that
-left its silos are those of a run that nothing disturbed. A run that ends before its kill does not count.
+CoFED with two workers and four silos, until in twenty-five runs one worker was killed by SIGKILL, each time
+at another moment, spread over the time that a run takes. A run counts as identical if its result and all
+that left its silos are those of a run that nothing disturbed. A run that ends before its kill does not count.
 """
 
 import multiprocessing
