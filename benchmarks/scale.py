@@ -3,7 +3,8 @@
 Each part grows one thing by factors of ten, in a process of its own each time, and stops before a step that
 would take it beyond five minutes: what was cut is said. Seconds are those of all processors together (a
 machine with two takes half of them, if it has nothing else to do), megabytes the peak of all processes. The
-exponent is the slope of the last three points: 1 is in proportion, 2 is the square.
+exponent is the slope of the last three points: 1 is in proportion, 2 is the square. `silos 10000 alone` is
+one size, however long it takes.
 
 silos: whole CoFED runs from start to report, GaussianNB, 60 instances each, a pool of 1,000. pool: four such
 silos, the pool in a mapped file. classes: the election of 20 silos with half of the classes each. parameters:
@@ -221,4 +222,7 @@ if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if len(sys.argv) < 2 or sys.argv[1] not in SIZES:
         sys.exit(f"wants one of {', '.join(SIZES)}, and perhaps the largest size")
-    grow(sys.argv[1], int(float(sys.argv[2])) if len(sys.argv) > 2 else None)
+    most = int(float(sys.argv[2])) if len(sys.argv) > 2 else None
+    if most is not None and sys.argv[3:] == ["alone"]:
+        SIZES[sys.argv[1]] = [most]
+    grow(sys.argv[1], most)
