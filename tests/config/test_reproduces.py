@@ -23,6 +23,16 @@ def test_all_places_that_are_named_are_known_once():
     assert found.number[0].key == "iid.cofed.accuracy / iid.local.accuracy@GAM"
 
 
+def test_a_case_has_the_methods_that_something_is_asked_of():
+    number = {"text": "gain", "of": "non_iid.cofed.relative"}
+    curve = {"text": "rounds", "of": {"alone": "drawn.local.accuracy"}}
+    cases = {"iid": {}, "non_iid": {}, "drawn": {}, "other": {}}
+    found = Reproduces.model_validate({**GOOD, "case": cases, "number": [number], "curve": [curve]})
+    methods = {case: found.methods_in(case) for case in cases}
+    both = ["cofed", "local"]
+    assert methods == {"iid": both, "non_iid": ["cofed"], "drawn": ["local"], "other": both}
+
+
 @pytest.mark.parametrize(
     ("of", "words"),
     [

@@ -191,6 +191,13 @@ class Reproduces(_Strict):
         """The cases that a size has."""
         return self.cases.get(size, list(self.case))
 
+    def methods_in(self, case: str) -> list[str]:
+        """The methods that a number, a claim or a curve asks of a case: nothing is kept of others."""
+        curves = [path for curve in self.curve for path in curve.of.values()]
+        asked = [ValuePath.parse(path) for path in [*self.paths, *curves]]
+        named = {value.method for value in asked if value.case == case}
+        return [method for method in self.methods if method in named] or self.methods
+
     def changes(self, case: str, size: Size) -> list[dict[str, Any]]:
         """What a case in a size changes of the recipe, to be applied in this order."""
         by_size: dict[Size, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {

@@ -67,7 +67,7 @@ class Reproduction:
             raise ConfigError(f"{self.name}: has no {size} size; it has {listing(self.about.sizes)}")
         source = Source(f"{self.name}.toml", self.folder)
         return {
-            case: plan_for(self.case(case, size), source, self.about.methods, seeds, folder / case)
+            case: plan_for(self.case(case, size), source, self.about.methods_in(case), seeds, folder / case)
             for case in self.about.cases_in(size)
         }
 
