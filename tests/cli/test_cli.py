@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,7 @@ def test_run_check_runs_report_resume(folder, cosilo):
     code, output, _ = cosilo("runs", ".")
     assert "first" in output
     assert "finished" in output
+    assert f"{datetime.now():%Y-%m-%d}" in output  # a day in one piece
     code, output, _ = cosilo("resume", "first")
     assert code == 0
     assert "finished already" in output

@@ -41,6 +41,8 @@ def test_what_columns_hold():
             "column 'age' holds words in its pool and numbers in its data; bring",
         ),
         ({"age": ["2024-01-01"] * 3}, "column 'age' holds dates in its pool and numbers in its data"),
+        ({"age": [1], "job": ["vet"]}, "its pool has other columns than its data: only its pool has 'job';"),
+        ({"Age": [1]}, "its pool has other columns than its data: only its data has 'age', only its pool"),
     ],
 )
 def test_frames_that_belong_together_hold_the_same(other, words):

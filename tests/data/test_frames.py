@@ -85,6 +85,14 @@ def test_labels_become_their_names_and_columns_what_they_are():
         from_huggingface(reviews(), text="txt")
 
 
+def test_several_splits_are_not_one():
+    splits = datasets.DatasetDict(train=reviews(), test=reviews())
+    with pytest.raises(DataError, match=r"dataset: has the splits train, test; wants one .*\['train'\]"):
+        from_huggingface(splits, label="label")
+    with pytest.raises(DataError, match="silo 'a', data: has the splits train, test"):
+        Silo("a", splits, [0, 1] * 3, GaussianNB())
+
+
 def test_images_and_lists():
     grey = [Image.fromarray(np.full((4, 5), i, np.uint8)) for i in range(3)]
     kinds = datasets.Features({"image": datasets.Image(), "label": LABELS})

@@ -74,6 +74,12 @@ def test_names_become_labels_of_the_type_they_came_from(labels):
     assert in_type_of(labels, names.tolist()).tolist() == list(labels)
 
 
+@pytest.mark.parametrize("labels", [np.zeros((3, 1)), np.eye(3), pd.DataFrame({"y": list("abc")}), "abc"])
+def test_labels_have_one_dimension(labels):
+    with pytest.raises(DataError, match=r"here: labels of shape \(.*\); wants one class per instance, in"):
+        class_names(labels, "here")
+
+
 def test_where_a_type_has_no_such_label_names_stay():
     assert in_type_of([1, 2], ["1", "cat"]).tolist() == ["1", "cat"]
     assert in_type_of([1, 2], ["01", "2"]).tolist() == ["01", "2"]  # 1 is another name

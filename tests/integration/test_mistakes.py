@@ -438,7 +438,7 @@ COMMANDS = [
     ),
     Typed(
         "check recipe.toml",
-        ("silo 'north': its pool is columns age, pulse, sick", "wants the same in both"),
+        ("silo 'north': its pool has other columns than its data: only its pool has 'sick'; wants the same",),
         files={"north.csv": table(pulse=[None, *[70] * 59]), "pool.csv": table()},
     ),
     Typed(
@@ -451,12 +451,12 @@ COMMANDS = [
     ),
     Typed(
         "check recipe.toml",
-        ("silo 'north': its pool is columns height, weight", "wants the same in both"),
+        ("only its data has 'age', 'pulse', only its pool has 'height', 'weight'; wants the same in both",),
         files={"pool.csv": "height,weight\n180,80\n170,70\n"},
     ),
     Typed(
         "check recipe.toml",
-        ("silo 'north': its pool is columns age", "wants the same in both"),
+        ("silo 'north': its pool has other columns than its data: only its data has 'pulse'",),
         files={"pool.csv": "age\n50\n60\n"},
     ),
     Typed(
@@ -629,6 +629,7 @@ COMMANDS = [
         "watch nowhere", ("nowhere: is not a run directory (it has no run.json)", "`cosilo runs` lists runs")
     ),
     Typed("runs nowhere", ("nowhere: no such folder",)),
+    Typed("runs north.csv", ("north.csv: is a file; wants a folder with runs in it, or a kit",)),
     Typed("votes notes", ("notes: is not a run directory (it has no run.json)", "`cosilo runs` lists runs")),
     # what comes after a run
     Typed("predict done north new.csv", ("Missing option '--out'", "see cosilo predict --help")),

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
@@ -45,6 +48,13 @@ class Counts(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X), int)
 
 
+class Beyond(Counts):
+    """It predicts what is no class."""
+
+    def predict(self, X):
+        return np.full(len(X), -1)
+
+
 @pytest.mark.parametrize(
     ("learner", "line"),
     [
@@ -53,8 +63,8 @@ class Counts(ClassifierMixin, BaseEstimator):
             "silo 'a': DecisionTreeClassifier.fit raised InvalidParameterError (The 'max_depth' parameter of",
         ),
         (
-            IsolationForest(n_estimators=2),
-            "silo 'a': IsolationForest.predict returned int64 of shape",
+            Beyond(),
+            "silo 'a': Beyond.predict returned int64 of shape",
         ),
         (
             Forgetful(),
@@ -86,10 +96,20 @@ def test_a_good_one_passes_and_stays_untrained(learner):
         mine.learner.fitted()
 
 
-@pytest.mark.parametrize("learner", [DecisionTreeRegressor(), LinearRegression()])
-def test_a_regressor_is_no_classifier(learner):
+@pytest.mark.parametrize(
+    ("learner", "kind"),
+    [
+        (DecisionTreeRegressor(), "a regressor"),
+        (LinearRegression(), "a regressor"),
+        (GridSearchCV(LinearRegression(), {}), "a regressor"),
+        (KMeans(2), "a clusterer"),
+        (IsolationForest(), "an outlier detector"),
+        (GaussianMixture(2), "a density estimator"),
+    ],
+)
+def test_not_everything_that_predicts_is_a_classifier(learner, kind):
     name = type(learner).__name__
-    with pytest.raises(LearnerError, match=f"{name} is a regressor; wants a classifier"):
+    with pytest.raises(LearnerError, match=f"{name} is {kind}; wants a classifier"):
         silo(learner)
 
 

@@ -1,5 +1,6 @@
 """The commands that only look: the methods, the runs, the report of one."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -34,13 +35,14 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
     if not found:
         _silo_runs(parent)
         return
-    table = new_table("run", "method", "silos", "seed", "status", "relative accuracy", "created")
+    table = new_table("run", "method", "silos", "seed", "status", "relative accuracy", "begun")
     for one in found:
         relative = one.relative_accuracy() if one.status == "finished" else {}
         mean = f"{sum(relative.values()) / len(relative):.3f}" if relative else ""
         about = one.about
         counts = str(len(about["silos"])), str(about["seed"])
-        table.add_row(str(one.folder), one.method, *counts, one.status, mean, about["created"])
+        begun = datetime.fromisoformat(about["created"]).astimezone()
+        table.add_row(str(one.folder), one.method, *counts, one.status, mean, f"{begun:%Y-%m-%d %H:%M}")
     show(table)
 
 
@@ -66,6 +68,8 @@ def _silo_runs(parent: Path) -> None:
     """The runs that a silo keeps itself: of a kit, or of its folder of runs."""
     from cosilo.runs.silo_runs import silo_runs_in
 
+    if parent.is_file():
+        raise RunError(f"{parent}: is a file; wants a folder with runs in it, or a kit")
     if not parent.is_dir() and parent != Path("runs"):  # before the first run there is no folder of runs
         raise RunError(f"{parent}: no such folder{near_file(parent)}")
     found = silo_runs_in(parent) or silo_runs_in(parent / "runs")

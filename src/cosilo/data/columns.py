@@ -23,10 +23,21 @@ def kinds(X: Instances) -> dict[str, str]:
 
 
 def difference(X: Instances, what: str, data: Instances) -> str | None:
-    """How the columns of X differ from those of a silo's data, in words; None if they hold the same."""
-    theirs, mine = kinds(X), kinds(data)
+    """How the columns of X differ from those of a silo's data, in words; None if they hold the same.
+
+    >>> import pandas as pd
+    >>> difference(pd.DataFrame({"age": [3]}), "its pool", pd.DataFrame({"age": [3], "job": ["cook"]}))
+    "its pool has other columns than its data: only its data has 'job'; wants the same in both"
+    """
     if not (is_frame(X) and is_frame(data)):
         return None
+    theirs, mine = kinds(X), kinds(data)
+    lacking = listing((repr(name) for name in mine if name not in theirs), 6)
+    beyond = listing((repr(name) for name in theirs if name not in mine), 6)
+    if lacking or beyond:
+        only = [f"only its data has {lacking}"] if lacking else []
+        only += [f"only {what} has {beyond}"] if beyond else []
+        return f"{what} has other columns than its data: {', '.join(only)}; wants the same in both"
     others = [name for name in mine if name in theirs and len({theirs[name], mine[name], "nothing"}) > 2]
     if not others:
         return None

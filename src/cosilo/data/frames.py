@@ -27,6 +27,7 @@ def as_known(X: Any, where: str) -> Any:
     """
     library = library_of(X)
     if library == "datasets" and hasattr(X, "column_names"):
+        one_split(X, where)
         return columns_of_dataset(X, list(X.column_names), where)
     if library == "polars" and hasattr(X, "collect"):
         X = X.collect()  # a LazyFrame
@@ -38,6 +39,14 @@ def as_known(X: Any, where: str) -> Any:
 
 
 # ---------------------------------------------------------------------- Hugging Face
+
+
+def one_split(found: Any, where: str) -> None:
+    """Raise if these are several splits, as `load_dataset` returns them if none is named."""
+    if isinstance(found, dict):
+        raise DataError(
+            f"{where}: has the splits {listing(found)}; wants one of them: dataset[{next(iter(found), '')!r}]"
+        )
 
 
 def split_dataset(
@@ -52,6 +61,7 @@ def split_dataset(
     `label` names the column with the classes; without it that is the only one of the type ClassLabel. The
     features are `columns`, the one of `text`, or all others; one column of texts or images becomes these.
     """
+    one_split(found, where)
     there = list(found.column_names)
     if label is None:
         typed = [name for name, kind in found.features.items() if type(kind).__name__ == "ClassLabel"]

@@ -15,8 +15,6 @@ def as_names(values: NDArray[Any], where: str, gaps: bool = False) -> NDArray[np
     >>> as_names(np.array([3.0, 4.0]), "y").tolist()
     ['3', '4']
     """
-    if values.ndim != 1:
-        raise DataError(f"{where}: labels of shape {values.shape}; wants one label per instance")
     return class_names(values, where, gaps).astype(object)
 
 

@@ -23,7 +23,12 @@ def class_names(labels: Any, where: str = "labels", gaps: bool = False) -> NDArr
     (['3', '4'], ['3', '007'])
     """
     array = np.asarray(labels)
-    if array.dtype.kind in "iub" or array.ndim != 1:
+    if array.ndim != 1:
+        raise DataError(
+            f"{where}: labels of shape {array.shape}; wants one class per instance, in one dimension: "
+            "a single column (y[:, 0], frame['y']), or of one-hot rows y.argmax(axis=1)"
+        )
+    if array.dtype.kind in "iub":
         return array.astype(np.str_)
     known: dict[Any, str] = {}
     names = []

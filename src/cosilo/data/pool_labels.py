@@ -16,18 +16,15 @@ def as_pool_labels(labels: Any, pool: Instances, where: str) -> NDArray[np.str_]
     >>> as_pool_labels([3, 4], np.zeros((2, 1)), "the federation's pool").tolist()
     ['3', '4']
     """
-    given = np.asarray(labels)
-    if given.ndim != 1:
-        raise DataError(f"{where}: labels of shape {given.shape}; wants one class per instance")
-    if len(given) != len(pool):
-        raise DataError(f"{where}: {len(pool)} instances but {len(given)} labels; wants one each")
-    if len(given) == 0:
+    names = class_names(labels, where, gaps=True)
+    if len(names) != len(pool):
+        raise DataError(f"{where}: {len(pool)} instances but {len(names)} labels; wants one each")
+    if len(names) == 0:
         raise DataError(f"{where}: is empty; wants instances with labels")
-    names = class_names(given, gaps=True)
     holes = np.flatnonzero(names == "")
     if len(holes):
         raise DataError(
-            f"{where}: {len(holes)} of {len(given)} labels are missing, the first is that of instance "
+            f"{where}: {len(holes)} of {len(names)} labels are missing, the first is that of instance "
             f"{holes[0]}; fill them or drop those instances"
         )
     return names

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from cosilo.data.instances import Instances, is_frame
@@ -28,6 +29,13 @@ from cosilo.learners.open_settings import open_seeds, parameters, quiet_settings
 from cosilo.learners.saving import model_file
 from cosilo.learners.saving.plain import keeps_itself
 
+#: What also has `fit` and `predict`, as scikit-learn calls it, in words; its answers are no classes.
+_OTHERS = {
+    "regressor": "a regressor",
+    "clusterer": "a clusterer",
+    "outlier_detector": "an outlier detector",
+    "density_estimator": "a density estimator",
+}
 #: Numbers of trainings in this process.
 _TRAININGS = count(1)
 
@@ -68,8 +76,8 @@ class Estimator:
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         self.name = type(last).__name__
         self._is_skorch = "skorch.net.NeuralNet" in kinds(type(last))
-        if isinstance(last, RegressorMixin) or getattr(last, "_estimator_type", None) == "regressor":
-            raise LearnerError(f"{self.name} is a regressor; wants a classifier, which predicts classes")
+        if (other := _OTHERS.get(_kind(last) or "")) is not None:
+            raise LearnerError(f"{self.name} is {other}; wants a classifier, which predicts classes")
         if "<locals>" in type(last).__qualname__ and not self._keeps_itself:
             raise LearnerError(
                 f"{self.name} is a class inside a function, where a saved model cannot find it again; "
@@ -242,6 +250,14 @@ class Estimator:
         return LearnerError(
             f"{self.name}.{method} returned {answer.dtype} of shape {answer.shape}; wants {wanted}"
         )
+
+
+def _kind(model: Any) -> str | None:
+    """What an estimator says it is; a search over regressors is a regressor."""
+    try:
+        return str(get_tags(model).estimator_type)
+    except Exception:
+        return getattr(model, "_estimator_type", None)
 
 
 def _takes_weights(model: Any) -> bool:

@@ -83,8 +83,6 @@ class PrivateData:
         instances = as_instances(X, where)
         if len(instances) != len(names):
             raise DataError(f"{where}: {len(instances)} instances but {len(names)} labels; wants one each")
-        if names.ndim != 1:
-            raise DataError(f"{where}: labels of shape {names.shape}; wants one class per instance")
         return instances, self._task.encode(names, where)
 
     def _checked(self, target: Target) -> TargetData:
@@ -116,12 +114,12 @@ class PrivateData:
 
     def same_form(self, X: Instances, what: str) -> None:
         """Raise unless X can be learnt from together with the data."""
+        if (other := columns.difference(X, what, self.own[0])) is not None:
+            raise DataError(f"{self._where}: {other}")
         if form(X) != form(self.own[0]):
             raise DataError(
                 f"{self._where}: {what} is {form(X)}; its data is {form(self.own[0])}; wants the same in both"
             )
-        if (other := columns.difference(X, what, self.own[0])) is not None:
-            raise DataError(f"{self._where}: {other}")
 
     def _check_training(self) -> None:
         present = np.unique((self.train if self.target is None else self.own)[1])

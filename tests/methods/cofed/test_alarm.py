@@ -20,6 +20,10 @@ def test_nobody_is_named_where_all_disagree():
     assert alarms({"a": 0.8, "b": 0.3}) == []
 
 
+def test_one_voter_has_nobody_to_disagree_with():
+    assert alarms({"a": 0.0}) == ["only silo 'a' voted: there is nobody that it could learn from"]
+
+
 def points(n, seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)

@@ -29,6 +29,8 @@ def alarms(kappas: Mapping[str, float]) -> list[str]:
     ...     print(line)
     these silos disagree with all others (κ below 0.25): b; look at their classes and data
     """
+    if len(kappas) == 1:
+        return [f"only silo {next(iter(kappas))!r} voted: there is nobody that it could learn from"]
     if is_doubtful(list(kappas.values())):
         return [
             f"silos hardly agree on this pool (median κ {median(kappas.values()):.2f}, below {LOW}): it is "
