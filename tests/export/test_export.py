@@ -120,6 +120,42 @@ def test_the_same_labels_in_a_process_without_cosilo(adult, digits, tmp_path, co
             assert got["person"].tolist() == list(range(100))
 
 
+def apart(folder, *arguments):
+    """Type `python predict.py …` as somebody without cosilo does."""
+    program = [sys.executable, "-I", folder / "predict.py", *arguments]
+    return subprocess.run(program, capture_output=True, text=True, check=False)
+
+
+def test_columns_that_are_no_features_stay_as_they_stand(adult, tmp_path):
+    folder = Run.open(adult / "run").export("north", tmp_path / "north")
+    new = pd.read_csv(adult / "new.csv").head(2).assign(person=["007", ""], label="?")
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert apart(folder, tmp_path / "new.csv", tmp_path / "out.csv").returncode == 0
+    head, first, second = (tmp_path / "out.csv").read_text().splitlines()
+    assert head == "person,label_given,label,probability"
+    assert first.startswith("007,?,")
+    assert second.startswith(",?,")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("nowhere.csv", None, "nowhere.csv: cannot be labelled ([Errno 2] No such file"),
+        ("empty.csv", "", "empty.csv: cannot be labelled (No columns to parse from file)"),
+        ("other.csv", "a,b\n1,2\n", "other.csv: cannot be labelled (no column 'age'; it has 'a', 'b')"),
+        ("out.csv", "a,b\n1,2\n", "out.csv: is the file with the instances; wants another one"),
+    ],
+)
+def test_a_mistake_at_an_exported_model_is_one_line(adult, tmp_path, name, text, line):
+    folder = Run.open(adult / "run").export("north", tmp_path / "north")
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    done = apart(folder, tmp_path / name, tmp_path / "out.csv")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert line in done.stderr
+
+
 def test_onnx_says_the_same(adult, digits, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("skl2onnx")

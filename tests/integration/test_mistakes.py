@@ -632,6 +632,10 @@ COMMANDS = [
     Typed("runs north.csv", ("north.csv: is a file; wants a folder with runs in it, or a kit",)),
     Typed("votes notes", ("notes: is not a run directory (it has no run.json)", "`cosilo runs` lists runs")),
     # what comes after a run
+    Typed(
+        "predict done north new.csv --out ./new.csv",
+        ("--out new.csv: is the file with the instances; wants another one for the labels",),
+    ),
     Typed("predict done north new.csv", ("Missing option '--out'", "see cosilo predict --help")),
     Typed(
         "predict done nroth new.csv --out labels.csv",

@@ -68,3 +68,18 @@ def test_commands_show_and_verify_it(cosilo, federation, tmp_path):
     assert (code, "line 4 is not as it was written" in err) == (2, True)
     code, _, err = cosilo("audit", tmp_path / "run", "tre")
     assert "got no silo 'tre' (did you mean 'tree'?)" in err
+
+
+def test_a_log_without_its_end_is_not_whole(cosilo, federation, tmp_path):
+    federation().run(tmp_path / "run")
+    path = tmp_path / "run/silos/tree/audit.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    last = json.loads(lines[-1])["ask"]
+    for kept in (lines[:-1], lines[:2], []):
+        path.write_text("".join(kept))
+        code, out, err = cosilo("audit", tmp_path / "run", "tree")
+        assert code == 2
+        assert f"has no line about the reply to ask {last}, which left: its end is missing" in err
+        assert "is whole" not in out
+    path.unlink()
+    assert f"has no line about the reply to ask {last}" in cosilo("audit", tmp_path / "run", "tree")[2]

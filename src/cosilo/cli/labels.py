@@ -53,7 +53,10 @@ def write_labels(found: "pd.DataFrame", path: Path) -> None:
     try:
         if path.suffix.lower() == ".csv":
             texts = found.select_dtypes(include=["object", "string"]).columns
-            harmless = {name: found[name].map(lambda one: cell(str(one))) for name in texts}
+            harmless = {
+                name: found[name].map(lambda one: cell(one) if isinstance(one, str) else one)
+                for name in texts
+            }
             found.assign(**harmless).to_csv(path, index=False)
         else:
             import_extra("pyarrow", "writing Parquet")

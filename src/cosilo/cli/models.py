@@ -7,6 +7,7 @@ import typer
 
 from cosilo.cli.labels import known_ending, write_labels
 from cosilo.cli.printing import say, tell
+from cosilo.errors import ConfigError
 
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run directory; at a silo, its own folder of a run.")
@@ -28,6 +29,10 @@ def predict(
 ) -> None:
     """Label new instances with a silo's model: label, probability, and the file's other columns."""
     known_ending(written)
+    if written.resolve() == file.resolve():
+        raise ConfigError(
+            f"--out {written}: is the file with the instances; wants another one for the labels"
+        )
     from cosilo.config.models import model_of, predictions
     from cosilo.runs.run import record_in
 

@@ -21,7 +21,7 @@ def audit(
 ) -> None:
     """Show all that was asked of a silo and all that left it in a run, and check that the log is whole."""
     from cosilo.privacy.account_text import account_lines, without_guarantee
-    from cosilo.runs.audit import broken_at
+    from cosilo.runs.audit import broken_at, unlogged
     from cosilo.runs.durable_files import read_lines
 
     path = _log(place, name)
@@ -50,6 +50,8 @@ def audit(
     broken = broken_at(entries)
     if broken is not None:
         raise RunError(f"{path}: line {broken} is not as it was written, or a line before it is missing")
+    if (last := unlogged(path, entries)) is not None:
+        raise RunError(f"{path}: has no line about the reply to ask {last}, which left: its end is missing")
     if entries and "chain" in entries[-1]:
         say(f"the log is whole: {len(entries)} lines, the last has the hash {entries[-1]['chain'][:16]}")
 
@@ -91,7 +93,7 @@ def _log(place: Path, name: str | None) -> Path:
 
         run = RunDirectory(place)
         silos = [str(one) for one in run.about["silos"]]
-        if name is None or not run.audit_path(name).exists():
+        if name is None or not run.audit_path(name).parent.is_dir():
             got = f"no silo {name!r}{guess(name, silos)}" if name else "no silo"
             raise ConfigError(f"{place}: got {got}; wants one of {', '.join(silos)}")
         return run.audit_path(name)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.runs.durable_files import append_line, drop_partial_line, read_lines
+from cosilo.runs.kept_models import number_of
 
 
 @dataclass
@@ -107,6 +108,13 @@ def broken_at(entries: list[dict[str, Any]]) -> int | None:
             return number
         chain = str(told)
     return None
+
+
+def unlogged(path: Path, entries: list[dict[str, Any]]) -> int | None:
+    """The ask that the record beside a log has answered last, if the log does not have that: its end is gone."""
+    last = max((number_of(reply) for reply in (path.parent / "replies").glob("*")), default=0)
+    told = {entry["ask"] for entry in entries if entry.get("way", "out") == "out"}
+    return last if last and last not in told else None
 
 
 def _chained(before: str, entry: dict[str, Any]) -> str:

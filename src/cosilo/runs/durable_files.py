@@ -169,7 +169,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict) or not _as_written(entry):
-            raise RunError(f"{path}: line {number} is damaged; move the file away and resume the run")
+            raise RunError(
+                f"{path}: line {number} is damaged, not as it was written; restore the file from a copy, or "
+                "move it away and resume the run"
+            )
         found.append(entry)
     return found
 
