@@ -70,10 +70,8 @@ def test_predict_and_use_as_an_owner_types_them(adult, cosilo):
     assert pd.read_csv("out.csv")["probability"].isna().all()  # LinearSVC cannot say
     new.assign(patient=["007", None] * 10).to_parquet("new.parquet")
     assert cosilo("predict", "run", "north", "new.parquet", "--out", "out.csv")[0] == 0
-    assert [line.partition(",")[0] for line in (adult / "out.csv").read_text().splitlines()[1:3]] == [
-        "007",
-        "",
-    ]
+    rows = (adult / "out.csv").read_text().splitlines()[1:3]
+    assert [row.partition(",")[0] for row in rows] == ["007", ""]
     code, out, _ = cosilo("use", "run", "north", "--model", "local")
     assert out == "silo north: its local model (DecisionTreeClassifier) predicts from now on\n"
     assert Run.open("run").model("north").which == "local"

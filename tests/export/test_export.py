@@ -143,7 +143,7 @@ def test_columns_that_are_no_features_stay_as_they_stand(adult, tmp_path):
         ("nowhere.csv", None, "nowhere.csv: cannot be labelled ([Errno 2] No such file"),
         ("empty.csv", "", "empty.csv: cannot be labelled (No columns to parse from file)"),
         ("other.csv", "a,b\n1,2\n", "other.csv: cannot be labelled (no column 'age'; it has 'a', 'b')"),
-        ("out.csv", "a,b\n1,2\n", "out.csv: is the file with the instances; wants another one"),
+        ("out.csv", "a,b\n1,2\n", "out.csv: is the file with the instances; wants another for"),
     ],
 )
 def test_a_mistake_at_an_exported_model_is_one_line(adult, tmp_path, name, text, line):

@@ -634,7 +634,7 @@ COMMANDS = [
     # what comes after a run
     Typed(
         "predict done north new.csv --out ./new.csv",
-        ("--out new.csv: is the file with the instances; wants another one for the labels",),
+        ("--out new.csv: is the file with the instances; wants another for the labels",),
     ),
     Typed("predict done north new.csv", ("Missing option '--out'", "see cosilo predict --help")),
     Typed(

@@ -53,10 +53,7 @@ def write_labels(found: "pd.DataFrame", path: Path) -> None:
     try:
         if path.suffix.lower() == ".csv":
             texts = found.select_dtypes(include=["object", "string"]).columns
-            harmless = {
-                name: found[name].map(lambda one: cell(one) if isinstance(one, str) else one)
-                for name in texts
-            }
+            harmless = {name: found[name].map(_harmless) for name in texts}
             found.assign(**harmless).to_csv(path, index=False)
         else:
             import_extra("pyarrow", "writing Parquet")
@@ -64,6 +61,11 @@ def write_labels(found: "pd.DataFrame", path: Path) -> None:
     except OSError as error:
         raise RunError(f"{path}: cannot be written ({cause(error)})") from error
     say(f"{len(found)} labels: {path}")
+
+
+def _harmless(value: object) -> object:
+    """A text as no formula; what is missing stays missing."""
+    return cell(value) if isinstance(value, str) else value
 
 
 def _first(found: "pd.DataFrame") -> "Table":

@@ -30,9 +30,7 @@ def predict(
     """Label new instances with a silo's model: label, probability, and the file's other columns."""
     known_ending(written)
     if written.resolve() == file.resolve():
-        raise ConfigError(
-            f"--out {written}: is the file with the instances; wants another one for the labels"
-        )
+        raise ConfigError(f"--out {written}: is the file with the instances; wants another for the labels")
     from cosilo.config.models import model_of, predictions
     from cosilo.runs.run import record_in
 

@@ -111,7 +111,7 @@ def broken_at(entries: list[dict[str, Any]]) -> int | None:
 
 
 def unlogged(path: Path, entries: list[dict[str, Any]]) -> int | None:
-    """The ask that the record beside a log has answered last, if the log does not have that: its end is gone."""
+    """The last ask that the record beside a log has answered, if the log lacks it: its end is gone."""
     last = max((number_of(reply) for reply in (path.parent / "replies").glob("*")), default=0)
     told = {entry["ask"] for entry in entries if entry.get("way", "out") == "out"}
     return last if last and last not in told else None
