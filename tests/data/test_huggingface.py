@@ -44,6 +44,12 @@ def test_a_folder_on_disk_is_a_path_and_a_dataset(saved):
         load_named(str(saved), "valid")
 
 
+def test_what_judges_is_never_what_is_learnt_from(saved):
+    """One split has no other one to judge by."""
+    with pytest.raises(DataError, match="train: is one dataset without splits, and 'test' is wanted"):
+        load(str(saved / "train"), "test")
+
+
 def test_names_that_load_dataset_takes(tmp_path, monkeypatch):
     """The hub is out of reach in tests; a folder of csv files is what load_dataset reads offline."""
     folder = tmp_path / "films"
@@ -85,3 +91,18 @@ def test_a_recipe_over_a_saved_dataset(saved):
     run = Run.open(saved.parent / "out")
     assert run.result["tasks"]["silo-1"] == NAMES
     assert np.isfinite(run.to_frame()["federated_accuracy"]).all()
+
+
+def test_a_folder_beside_the_recipe_where_one_stands(saved, monkeypatch):
+    """The folder that is called like a dataset of cosilo, and one without a slash in its name."""
+    monkeypatch.chdir(saved.parent)
+    saved.rename("scans")
+    for name in ("scans", "./scans", "./digits"):
+        if name == "./digits":
+            (saved.parent / "scans").rename("digits")
+        recipe = RECIPE.replace("./digits", name).replace("digits/test", f"{name}/test")
+        (saved.parent / "recipe.toml").write_text(recipe)
+        ran = CliRunner().invoke(
+            app, ["check", "recipe.toml"], catch_exceptions=False, env={"COLUMNS": "300"}
+        )
+        assert "digit 0, digit 1" in ran.output

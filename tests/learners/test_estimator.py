@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -270,6 +271,18 @@ def test_bad_probabilities_are_named(chances, line):
 def test_single_precision_probabilities_are_good_enough():
     chances = np.array([[0.3333, 0.3333, 0.3333]], np.float32)
     assert fitted(Recorder(chances=chances)).predict_proba(X[:1]).dtype == np.float64
+
+
+def test_naive_bayes_in_single_precision_has_probabilities():
+    """scikit-learn's rows have a sum of up to 2 there, where densities are extreme."""
+    digits, y = load_digits(return_X_y=True)
+    learner = Estimator(GaussianNB())
+    learner.fit(digits[:100].astype(np.float32), y[:100], n_classes=10, seed=0)
+    asked = digits[500:].astype(np.float32)
+    assert np.abs(learner.fitted().predict_proba(asked).sum(axis=1) - 1).max() > 0.3
+    assert learner.predict_proba(asked).sum(axis=1) == pytest.approx(1, abs=1e-3)
+    wanted = np.where(learner.fitted().predict_proba(asked) > 0.5, 1, 0).argmax(axis=1)
+    assert (learner.predict(asked) == wanted).mean() > 0.99
 
 
 def test_without_probabilities_it_says_so():

@@ -49,7 +49,7 @@ def test_frames_of_numbers_and_nothing_else():
     assert as_tensor(frame, "Net").tolist() == [[1, 1, 0.5], [2, 0, 1.5]]
     with pytest.raises(LearnerError, match=r"^Net wants numbers; column 'job' is"):
         as_tensor(frame.assign(job=["cook", "nurse"]), "Net")
-    with pytest.raises(LearnerError, match=r"^Net wants numbers; got text$"):
+    with pytest.raises(LearnerError, match=r"^Net wants numbers; got text: say how words become numbers"):
         as_tensor(np.array(["a text"], dtype=object), "Net")
 
 

@@ -22,6 +22,16 @@ def test_a_finished_run_is_opened_not_repeated(tmp_path, federation):
     assert again.silos["tree"].predict([[0.0] * 64]).shape == (1,)
 
 
+def test_a_stage_that_the_run_did_not_have(tmp_path, federation):
+    run = federation(CoFED()).run(tmp_path / "run")
+    for read in (run.scores, run.metrics):
+        with pytest.raises(
+            ConfigError, match=r"stage 'federatde' \(did you mean 'federated'\?\); wants local, fed"
+        ):
+            read("federatde")
+    assert run.metrics("federated") == {}
+
+
 @pytest.mark.parametrize(
     ("change", "words"), [({"seed": 1}, "seed = 0, now it is 1"), ({}, "was begun with method")]
 )

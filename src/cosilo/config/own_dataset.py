@@ -39,11 +39,11 @@ class Columns(Protocol):
 
 
 def load_dataset(name: str, split: SplitName, settings: Columns, source: Source) -> Dataset:
-    """A dataset by name; columns are for those of Hugging Face, whose names have a slash."""
-    if "/" not in name:
-        return data.load(name, split)
+    """A dataset by name; columns are for those of Hugging Face: a folder, or a name with a slash."""
     folder = source.path(Path(name))
-    found = str(folder) if folder.is_dir() else name
+    if "/" not in name and (name in data.DATASETS or not folder.is_dir()):
+        return data.load(name, split)
+    found = str(folder.resolve()) if folder.is_dir() else name
     return data.load(found, split, settings.label, settings.columns, settings.text)
 
 

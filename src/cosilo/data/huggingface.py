@@ -31,6 +31,8 @@ def read_saved(folder: Path, split: str | None = None) -> Any:
         if split not in found:
             raise DataError(f"{folder}: has no split {split!r}; it has {listing(found)}")
         found = found[split]
+    elif split is not None:  # else what is learnt from would be what judges
+        raise DataError(f"{folder}: is one dataset without splits, and {split!r} is wanted; name it by path")
     return found
 
 

@@ -76,6 +76,7 @@ class Estimator:
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         self.name = type(last).__name__
         self._is_skorch = "skorch.net.NeuralNet" in kinds(type(last))
+        self._is_naive_bayes = "sklearn.naive_bayes._BaseNB" in kinds(type(last))
         if (other := _OTHERS.get(_kind(last) or "")) is not None:
             raise LearnerError(f"{self.name} is {other}; wants a classifier, which predicts classes")
         if "<locals>" in type(last).__qualname__ and not self._keeps_itself:
@@ -167,8 +168,12 @@ class Estimator:
             raise self._bad("predict_proba", answer, f"shape ({len(X)}, {m}) of numbers")
         if not np.isfinite(answer).all() or (answer < 0).any():
             raise self._bad("predict_proba", answer, "finite values, none below 0")
-        if (np.abs(answer.sum(axis=1, dtype=np.float64) - 1) > 1e-3).any():
-            raise self._bad("predict_proba", answer, "rows with sum 1")
+        sums = answer.sum(axis=1, dtype=np.float64)
+        if (off := np.abs(sums - 1) > 1e-3).any():
+            # In float32 scikit-learn's naive Bayes misses 1 by far where its densities are extreme.
+            if not self._is_naive_bayes or answer.dtype != np.float32 or not sums.all():
+                raise self._bad("predict_proba", answer, "rows with sum 1")
+            answer = np.where(off[:, np.newaxis], answer / sums[:, np.newaxis], answer)
         spread = np.zeros((len(X), self.n_classes_))
         spread[:, self.present_] = answer
         return spread

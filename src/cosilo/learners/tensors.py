@@ -58,7 +58,9 @@ def as_tensor(X: Instances, name: str) -> Tensor:
         with black_box(name, "fit"):
             X = X.to_numpy(dtype=np.float32)
     if X.dtype.kind not in "biuf":
-        raise LearnerError(f"{name} wants numbers; got {'text' if X.dtype.kind in 'OU' else X.dtype}")
+        is_text = X.dtype.kind in "OU"
+        hint = ": say how words become numbers, such as tokens = 30000" if is_text else ""
+        raise LearnerError(f"{name} wants numbers; got {'text' if is_text else X.dtype}{hint}")
     array = np.ascontiguousarray(X, dtype=X.dtype if X.dtype == np.uint8 else np.float32)
     with warnings.catch_warnings():
         # A pool may be read-only (mapped from a file). Nothing here writes into the tensor.

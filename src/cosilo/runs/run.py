@@ -191,12 +191,8 @@ class RunDirectory:
 
     def scores(self, stage: Stage | str) -> dict[str, float]:
         """Accuracy after a stage (`local`, `federated`) of the silos that share it."""
-        scores = self.result["scores"]
-        if str(stage) not in {*scores, str(LOCAL), str(FEDERATED)}:
-            raise ConfigError(
-                f"stage {str(stage)!r}{guess(str(stage), list(scores))}; wants {listing(scores)}"
-            )
-        found = scores.get(str(stage), {})
+        self._check_stage(stage)
+        found = self.result["scores"].get(str(stage), {})
         return {name: score["accuracy"] for name, score in found.items()}
 
     def joint_accuracies(self) -> dict[str, float]:
@@ -221,8 +217,15 @@ class RunDirectory:
 
     def metrics(self, stage: Stage | str) -> dict[str, dict[str, Any]]:
         """By silo, what it shares of its metrics beside accuracy after a stage (`protocol.metrics`)."""
+        self._check_stage(stage)
         found: dict[str, dict[str, Any]] = self.result.get("metrics", {}).get(str(stage), {})
         return found
+
+    def _check_stage(self, stage: Stage | str) -> None:
+        """Raise if the run had no such stage."""
+        there = self.result["scores"]
+        if str(stage) not in {*there, *self.result.get("metrics", {}), str(LOCAL), str(FEDERATED)}:
+            raise ConfigError(f"stage {str(stage)!r}{guess(str(stage), list(there))}; wants {listing(there)}")
 
     def relative(self, metric: str) -> dict[str, float]:
         """How much better a metric is after the federation than after local training, by silo.
