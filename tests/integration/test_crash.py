@@ -122,8 +122,8 @@ def points(make, tmp_path, workers, how_many):
     return np.unique(np.linspace(1, total, how_many).astype(int)).tolist()
 
 
-def kill_and_resume(make, pool, tmp_path, undisturbed, workers, how_many):
-    for at in points(make, tmp_path, workers, how_many):
+def kill_and_resume(make, pool, tmp_path, undisturbed, workers, how_many, part=0, parts=1):
+    for at in points(make, tmp_path, workers, how_many)[part::parts]:
         folder = tmp_path / f"at-{at}"
         assert run_until(make(workers), folder, at) is None, f"was not killed at operation {at}"
         # A worker ends with its coordinator, but not at the same moment.
@@ -143,8 +143,9 @@ def test_killed_at_many_points_with_workers(make, pool, tmp_path, undisturbed):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_killed_at_every_single_point(make, pool, tmp_path, undisturbed):
-    kill_and_resume(make, pool, tmp_path, undisturbed, workers=0, how_many=10**6)
+@pytest.mark.parametrize("part", range(8))
+def test_killed_at_every_single_point(make, pool, tmp_path, undisturbed, part):
+    kill_and_resume(make, pool, tmp_path, undisturbed, workers=0, how_many=10**6, part=part, parts=8)
 
 
 def test_killed_again_and_again(make, pool, tmp_path, undisturbed):
