@@ -5,6 +5,7 @@ import pytest
 
 import cosilo
 from cosilo import CoFED, ConfigError, Local, data
+from cosilo.errors import SiloFailed
 
 
 def test_a_federation_is_compared(federation, tmp_path):
@@ -41,11 +42,24 @@ def test_a_recipe_is_compared(tmp_path):
 
 
 def test_mistakes(federation):
-    for methods, line in [(["cofde"], "there is no method 'cofde'"), ([], "methods: got none")]:
+    for methods, line in [
+        (["cofde"], "there is no method 'cofde'"),
+        ([], "methods: got none"),
+        ("cofed,local", r"methods: got 'cofed,local'; wants a list, such as \[\"cofed\", \"local\"\]"),
+        (5, "methods: got 5; wants a list"),
+    ]:
         with pytest.raises(ConfigError, match=line):
             cosilo.compare(federation(), methods)
     with pytest.raises(ConfigError, match="seeds: got 0"):
         cosilo.compare(federation(), ["local"], 0)
+    with pytest.raises(ConfigError, match="compare: got int; wants the path of a recipe, its values, or a"):
+        cosilo.compare(5, ["local"])
+
+
+def test_runs_that_failed_are_warned_of_and_shown(federation, tmp_path):
+    with pytest.warns(SiloFailed, match=r"^1 of 2 runs failed, the first: fedavg, seed 0: silo 'tree': "):
+        found = cosilo.compare(federation(), ["local", "fedavg"], 1, tmp_path / "c")
+    assert repr(found) == f"<ComparedRuns {tmp_path / 'c'}: local, fedavg; seeds 0; 1 of 2 runs failed>"
 
 
 def test_what_a_notebook_shows_of_a_federation_and_a_split(federation):

@@ -1,5 +1,6 @@
 """`cosilo.compare`: several methods on several seeds, from Python."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cosilo.comparison import compare as recipes
 from cosilo.config import settings
 from cosilo.config.source import Source
-from cosilo.errors import ConfigError, CosiloError
+from cosilo.errors import ConfigError, CosiloError, SiloFailed
 from cosilo.federation.federation import Federation
 from cosilo.methods import METHODS
 from cosilo.methods.base import Method
@@ -26,6 +27,20 @@ if TYPE_CHECKING:
 
 class ComparedRuns(Comparison):
     """A comparison as its owner uses it: the runs, a frame, a report, and what a notebook shows."""
+
+    def __repr__(self) -> str:
+        failed = f"; {self._failed()}" if self.failures else ""
+        return f"<ComparedRuns {self.folder}: {listing(self.methods)}; seeds {listing(self.seeds)}{failed}>"
+
+    def _failed(self) -> str:
+        return f"{len(self.failures)} of {len(self.failures) + len(self.runs)} runs failed"
+
+    def _warn(self) -> None:
+        """Warn of runs that failed; nobody has to ask for that."""
+        if self.failures:
+            (name, seed), first = next(iter(self.failures.items()))
+            text = f"{self._failed()}, the first: {name}, seed {seed}: {first.story.splitlines()[0]}"
+            warnings.warn(text, SiloFailed, stacklevel=3)
 
     def to_frame(self) -> "pd.DataFrame":
         """What came of it, one row for each method, seed and silo, with the columns of `Run.to_frame`."""
@@ -93,6 +108,23 @@ def compare(
     >>> sorted(found.runs)
     [('cofed', 0), ('local', 0)]
     """
+    if isinstance(methods, str) or not isinstance(methods, Sequence):
+        raise ConfigError(f'methods: got {methods!r}; wants a list, such as ["cofed", "local"]')
+    if not isinstance(what, str | Path | Mapping | Federation):
+        kind = type(what).__name__
+        raise ConfigError(f"compare: got {kind}; wants the path of a recipe, its values, or a Federation")
+    found = _of(what, methods, seeds, folder, tell)
+    found._warn()
+    return found
+
+
+def _of(
+    what: "str | Path | Mapping[str, Any] | Federation",
+    methods: Sequence[str | Method],
+    seeds: int,
+    folder: str | Path | None,
+    tell: Callable[[str], None],
+) -> ComparedRuns:
     if isinstance(what, Federation):
         return _of_federation(what, methods, seeds, folder, tell)
     names = [one if isinstance(one, str) else "" for one in methods]
@@ -102,8 +134,7 @@ def compare(
         values, source = dict(what), Source("recipe", Path.cwd())
     else:
         values, source = settings.read(Path(what)), Source(str(what), Path(what).parent)
-    found = recipes.compare(values, source, names, seeds, folder, tell)
-    return ComparedRuns(**vars(found))
+    return ComparedRuns(**vars(recipes.compare(values, source, names, seeds, folder, tell)))
 
 
 def _of_federation(
