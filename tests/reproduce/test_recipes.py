@@ -89,6 +89,13 @@ def test_rivals_of_dofed_spp_upload_and_train_as_much(name, size, real_data, tmp
             assert [line for line in check(plan, tmp_path / "none") if "never trained on" not in line] == []
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_method_gets_a_parameter_that_is_meant_for_another(name, tmp_path):
+    one = find(name)
+    for size in one.about.sizes:
+        assert [line for plan in one.plans(size, 1, tmp_path).values() for line in plan.carried()] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", ["laptop", "night"])
 @pytest.mark.parametrize("name", ["cofed_fedavg", "cofed_fedmd", "fml_mnist", "fml_cifar"])
