@@ -75,7 +75,7 @@ def admit(
     name, key = admission.who_asks(asked, str(path), settings)
     say(f"silo {name} asks, with the key: {key}")
     if not (yes or typer.confirm(f"Is that the key that {name} read to you?")):
-        raise typer.Abort
+        raise ConfigError(f"silo {name} is not admitted, and nothing was changed; ask it for another request")
     found = admission.admit(settings, kit or file.parent / "kits" / COORDINATOR, asked, str(path))
     out = path.with_name(f"{name}.admission")
     write_json(out, found.model_dump())
@@ -99,7 +99,7 @@ def receive(
     say(f"federation {found.federation}, coordinator at {found.host}:{found.port}")
     say(f"the authority: {found.fingerprint}")
     if not (yes or typer.confirm("Is that the authority that the coordinator read to you?")):
-        raise typer.Abort
+        raise ConfigError(f"{path}: is not taken, and nothing was changed; ask the coordinator for another")
     ends = admission.receive(kit, found, str(path))
     say(f"kit of silo {found.silo}: {kit}; its certificate is good until {ends}")
     say(f"Start it with cosilo join {kit} SILO.toml; if it runs already, stop it first.")

@@ -17,7 +17,6 @@ from cosilo.errors import ConfigError, RunError
 if TYPE_CHECKING:
     from cosilo.engines.flare.processes import Process
     from cosilo.runs.run import RunDirectory
-    from cosilo.runs.silo_runs import News
 
 FederationFile = Annotated[Path, typer.Argument(metavar="FEDERATION.toml", help="The coordinator's file.")]
 Kit = Annotated[Path, typer.Argument(metavar="KIT", help="A start-up kit.")]
@@ -57,7 +56,6 @@ def join(
     from cosilo.engines.flare import processes
     from cosilo.engines.flare.party_files import read_silo
     from cosilo.engines.flare.reach import connection_problem
-    from cosilo.runs.silo_runs import News
 
     flare.need_flare()
     name, silo = processes.site_name(kit), read_silo(file)
@@ -67,7 +65,7 @@ def join(
     show_silo(silo)
     say(f"records, models and audit logs: {folder}; log: {kit / 'log.txt'}")
     connection_problem(kit)  # a certificate that will never do is told before anything is started
-    news = News(folder)
+    news = silo_news(kit, folder)
     process = processes.start_site(kit, file, folder)
     _stay(process, kit, lambda: _connection(process, kit), news)
 
@@ -182,7 +180,24 @@ def _status(run: "RunDirectory") -> str:
     return run.status
 
 
-def _stay(process: "Process", kit: Path, state: Callable[[], str | None], news: "News | None" = None) -> None:
+def silo_news(kit: Path, runs: Path) -> Callable[[], list[str]]:
+    """What tells of runs that begin, end or wait for an administrator, each once."""
+    from cosilo.engines.flare.approval import waiting
+    from cosilo.runs.silo_runs import News
+
+    news, told = News(runs), set[str]()
+
+    def lines() -> list[str]:
+        waits = [name for name in waiting(runs) if name not in told]
+        told.update(waits)
+        return [*(f"run {name} waits for you: cosilo approve {kit} {name}" for name in waits), *news.lines()]
+
+    return lines
+
+
+def _stay(
+    process: "Process", kit: Path, state: Callable[[], str | None], news: Callable[[], list[str]] = list
+) -> None:
     """Wait for the process of a kit and tell when its state changes; it goes when this one is told to."""
     from cosilo.engines.flare import processes
 
@@ -194,7 +209,7 @@ def _stay(process: "Process", kit: Path, state: Callable[[], str | None], news: 
             if now is not None and now != told:
                 tell(f"{datetime.now():%H:%M:%S} {now}")
                 told = now
-            for line in news.lines() if news is not None else ():
+            for line in news():
                 tell(f"{datetime.now():%H:%M:%S} {line}")
             time.sleep(1.0)
     except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from collections import Counter
 
 from cosilo.errors import Refused
 from cosilo.protocol.allow import Allow
-from cosilo.protocol.participant import Participant, Procedure
+from cosilo.protocol.participant import Participant, Procedure, refusals
 from cosilo.protocol.step import HELLO, Step
 from cosilo.runs.silo_record import SiloRecord
 
@@ -51,6 +51,15 @@ class Limits:
         begun = [path for path in others if time.time() - path.parent.stat().st_ctime < _DAY]
         if len(begun) > self._allow.runs_per_day:
             raise Refused(f"{self._where}: its [allow] runs_per_day = {self._allow.runs_per_day} are used up")
+
+
+def is_beyond(procedure: Procedure, silo: Participant, allow: Allow) -> bool:
+    """Whether a run goes beyond `[allow]` or `shares`: its `hello` is refused, whoever approves."""
+    try:
+        allow.check_method(silo.name, procedure.name, procedure.parameters(), procedure.cautious)
+    except Refused:
+        return True
+    return bool(refusals(silo, procedure.name, procedure.needs()))
 
 
 def kinds_sent(procedure: Procedure, silo: Participant) -> set[str]:

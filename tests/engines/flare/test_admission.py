@@ -4,7 +4,9 @@ import json
 import stat
 
 import pytest
+from typer.testing import CliRunner
 
+from cosilo.cli.main import app
 from cosilo.errors import ConfigError
 
 pytest.importorskip("nvflare")
@@ -134,6 +136,25 @@ def test_a_mistake_in_an_admission_is_one_line(coordinator, tmp_path):
     path.write_text("{")
     with pytest.raises(ConfigError, match="is not an admission; wants the file that cosilo admit made"):
         read_admission(path)
+
+    with pytest.raises(ConfigError, match="nowhere: no such file; wants an admission that cosilo admit made"):
+        read_admission(tmp_path / "nowhere")
+
+
+def test_who_says_no_reads_that_nothing_was_changed(coordinator, tmp_path):
+    request, _ = ask_for(tmp_path / "kit", "north")
+    (tmp_path / "north.request").write_bytes(request)
+    (tmp_path / "federation.toml").write_text(
+        'name = "trial"\nmembers = ["north"]\nmethod = { use = "local" }\n'
+    )
+    typed = ["admit", str(tmp_path / "federation.toml"), str(tmp_path / "north.request")]
+    with pytest.raises(ConfigError, match="silo north is not admitted, and nothing was changed; ask it for"):
+        CliRunner().invoke(app, typed, input="n\n", catch_exceptions=False)
+    assert not (tmp_path / "north.admission").exists()
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(admit(federation(), coordinator, request, "r").model_dump()))
+    with pytest.raises(ConfigError, match=r"a.json: is not taken, and nothing was changed; ask the coord"):
+        CliRunner().invoke(app, ["receive", str(path)], input="n\n", catch_exceptions=False)
 
 
 def test_kits_are_not_written_over(kits):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from cosilo.cli.organisations import silo_news
 from cosilo.engines.flare import approval
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import Refused, RunError
@@ -54,6 +55,16 @@ def test_it_runs_when_somebody_has_read_it_and_said_yes(cosilo, kit, option, out
     thread.join(30)
     assert found == [outcome]
     assert cosilo("approve", kit)[1] == "no run waits for approval\n"
+
+
+def test_who_sits_at_the_silo_reads_that_a_run_waits(kit):
+    news = silo_news(kit, kit / "runs")
+    assert news() == []
+    thread, _ = waiting(kit / "runs" / "first")
+    assert news() == [f"run first waits for you: cosilo approve {kit} first"]
+    assert news() == []
+    approval.answer(kit / "runs" / "first", approved=True)
+    thread.join(30)
 
 
 def test_an_answer_is_for_what_was_read(kit):

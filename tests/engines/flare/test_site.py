@@ -67,6 +67,28 @@ def test_a_step_is_done_once_and_a_repeated_ask_gets_the_same_answer(kit, coordi
     assert site.answer(1, "hello", NOTHING) == site.wait(1) == reply
 
 
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ('shares = ["metrics"]\n[allow]\nmethods = ["cofed"]\n', "does not allow local; it allows cofed"),
+        ('shares = ["metrics"]\n[allow]\nparameters = { epochs = 5 }\n', None),
+    ],
+)
+def test_nobody_is_asked_about_a_run_that_is_refused_anyway(kit, coordinator_asks, monkeypatch, file, line):
+    asked = []
+    monkeypatch.setattr(module.approval, "wait_for", lambda *given: asked.append(given))
+    monkeypatch.setattr(module, "address", lambda kit: ("10.0.0.1", 8002))
+    path = kit.parent / "north.toml"
+    path.write_text(path.read_text() + file + 'approve = "ask"\n')
+    found = answer(opened(kit), 1, "hello").content
+    if line is None:
+        assert isinstance(found, bytes)
+        assert len(asked) == 1
+    else:
+        assert (found.kind, asked) == (FailureKind.REFUSED, [])
+        assert line in found.text
+
+
 def test_a_silo_that_is_not_ready_yet_says_so(kit, coordinator_asks):
     site, go = Site("a-run", 0, METHOD), Event()
     site._steps.submit(go.wait)

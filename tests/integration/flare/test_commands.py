@@ -127,6 +127,7 @@ def test_mistakes_are_one_line_each(folder, federation, cosilo):
         ("admit", "federation.toml", "nowhere"): "nowhere: no such file; wants a request that cosilo req",
         ("admit", "typo.toml", "svm.request"): "svm.request: is from 'svm' (did you mean 'swm'?), which",
         ("admit", "federation.toml", "svm.toml"): "svm.toml: is not a request; wants a file that",
+        ("receive", "nowhere", "--kit", "kits/svm"): "nowhere: no such file; wants an admission that cosilo",
         ("receive", "svm.request", "--kit", "kits/svm"): "svm.request: is not an admission; wants the file",
         ("receive", "svm.admission", "--yes", "--kit", "kits/svm"): "kits/svm: waits for no answer; ask fir",
         ("remove", "federation.toml", "swm"): "silo 'swm' is not admitted (did you mean 'svm'?); admitted",

@@ -134,6 +134,8 @@ def check_admitted(settings: FederationSettings, server: Path) -> None:
 
 def read_admission(path: Path) -> Admission:
     """What a coordinator gave back."""
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file; wants an admission that cosilo admit made")
     try:
         return Admission.model_validate(read_json(path))
     except ValidationError as error:

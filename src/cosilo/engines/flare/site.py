@@ -18,7 +18,7 @@ from nvflare.collab import collab
 from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings
 from cosilo.coordination.boundary import Boundary
-from cosilo.coordination.limits import in_words, kinds_sent
+from cosilo.coordination.limits import in_words, is_beyond, kinds_sent
 from cosilo.engines.flare import alterations, approval
 from cosilo.engines.flare.carrier import BUSY, OPENING
 from cosilo.engines.flare.kit_settings import read_kit_settings
@@ -70,9 +70,10 @@ class Site:
             # The job that a lost coordinator left behind may still be busy with a step here.
             self._held.enter_context(locked(self._folder, patience=_PATIENCE))
             silo, method = self.silo(name, kit)
-            if silo.allow is not None and silo.allow.approve == "ask":
+            allow = silo.allow
+            if allow is not None and allow.approve == "ask" and not is_beyond(method, silo, allow):
                 host, port = address(kit)
-                words = in_words(method, silo, silo.allow, f"{host}:{port}")
+                words = in_words(method, silo, allow, f"{host}:{port}")
                 approval.wait_for(self._folder, words, silo.privacy_lines(kinds_sent(method, silo)))
             silo.preload()
             self._boundary = open_boundary(silo, method, self.seed, self._folder)
