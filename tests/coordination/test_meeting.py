@@ -59,4 +59,4 @@ def test_a_run_between_two_versions_is_refused_on_either_side(tmp_path, silos, p
             "install the same version everywhere, then start a new run"
         )
     assert len(str(refused.value).splitlines()) == len(silos())
-    assert not list(tmp_path.glob("run/silos/*/states/*"))
+    assert not list(tmp_path.glob("run/silos/*/model-*"))

@@ -1,19 +1,18 @@
 """The silos of a finished run, with what they have learnt."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 from cosilo import CoFED, Federation, LocalEngine, RunError
+from cosilo.runs.silo_state import last_state
 
 
 def test_a_silo_is_read_from_its_record_when_it_is_asked_for(silos, pool, tmp_path):
     run = Federation(silos(), pool, CoFED(), engine=LocalEngine(workers=1)).run(tmp_path / "run")
     names = list(run.silos)
     assert len(run.silos) == len(names) == 3
-    shutil.rmtree(run.folder / "silos" / names[0] / "states")  # nobody has looked at it yet
-    (run.folder / "silos" / names[0] / "states").mkdir()
+    for state in (run.folder / "silos" / names[0]).glob("state-*"):  # nobody has looked at it yet
+        state.unlink()
     assert not run.silos[names[0]].trained
     other = run.silos[names[1]]
     assert other.trained
@@ -26,7 +25,7 @@ def test_a_silo_is_read_from_its_record_when_it_is_asked_for(silos, pool, tmp_pa
 def test_a_damaged_model_is_named_when_it_is_asked_for(silos, pool, tmp_path):
     run = Federation(silos(), pool, CoFED()).run(tmp_path / "run")
     name = next(iter(run.silos))
-    [path] = (run.folder / "silos" / name).glob("states/*/model/model.skops")
-    path.write_bytes(b"something else")
+    record = run.folder / "silos" / name
+    (record / last_state(record).models["model"] / "model.skops").write_bytes(b"something else")
     with pytest.raises(RunError, match=r"model\.skops: is damaged"):
         run.silos[name]

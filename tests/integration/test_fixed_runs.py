@@ -25,6 +25,7 @@ torch = pytest.importorskip("torch")
 from cosilo import Institution, Run  # noqa: E402
 from cosilo.config import build  # noqa: E402
 from cosilo.engines.ray.engine import RayEngine  # noqa: E402
+from cosilo.runs.journal import replies_in  # noqa: E402
 
 HASHES = Path(__file__).with_name("fixed_runs.json")
 #: What a log says about time, and not about the result.
@@ -269,16 +270,22 @@ def _timeless(value: Any) -> Any:
 
 
 def _replies(run: Run) -> dict[str, str]:
-    """Every reply in the journals as it lies on disk, and the arrays of the marks."""
+    """Every reply in the journals as it came, and the arrays of the marks."""
     found = {}
     for journal in sorted(run.folder.rglob("journal")):
-        for path in sorted(journal.rglob("*.safetensors")):
-            content = path.read_bytes()
-            if path.name == "mark.safetensors":  # its header also has the findings, which are compared apart
-                arrays = load(content.partition(b"\n")[2])  # the first line is its checksum
-                content = repr(sorted((k, v.tobytes()) for k, v in arrays.items())).encode()
-            found[str(path.relative_to(run.folder))] = hashlib.sha256(content).hexdigest()
-    return found
+        mark = journal / "mark.safetensors"
+        if mark.exists():  # its header also has the findings, which are compared apart
+            arrays = load(mark.read_bytes().partition(b"\n")[2])  # the first line is its checksum
+            found[mark] = repr(sorted((k, v.tobytes()) for k, v in arrays.items())).encode()
+        found |= {
+            folder / f"{silo}.safetensors": reply
+            for folder in journal.glob("*-*")
+            for silo, reply in replies_in(folder).items()
+        }
+    return {
+        str(path.relative_to(run.folder)): hashlib.sha256(content).hexdigest()
+        for path, content in sorted(found.items())
+    }
 
 
 def _hash(value: Any) -> str:

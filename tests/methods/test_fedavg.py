@@ -10,7 +10,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, Silo
 from cosilo.engines.local.engine import LocalEngine
+from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import DataError, RunError
+from cosilo.protocol.carrier import Ask
+from cosilo.protocol.wire import encode
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training  # noqa: E402
@@ -292,3 +295,32 @@ def test_after_fedavg_a_silo_may_join_cofed_as_itself(tmp_path, silos, pool):
     Federation(members, method=FedAvg(rounds=1)).run(tmp_path / "avg")
     run = Federation(members, pool, CoFED(alpha=0.4)).run(tmp_path / "cofed")
     assert run.silos["tree"].learner.weights()["two.weight"].shape == (3, 16)
+
+
+class Shuffled(torch.nn.Module):
+    """Looks at its inputs in an order of its own, which is not among its weights."""
+
+    def __init__(self, input_shape, n_classes):
+        super().__init__()
+        self.order = torch.randperm(input_shape[0])
+        self.layer = torch.nn.Linear(input_shape[0], n_classes)
+
+    def forward(self, x):
+        return self.layer(x[:, self.order])
+
+
+def test_a_network_that_is_not_kept_is_the_same_one_after_a_restart(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 64)), rng.integers(2, size=40)
+    weights = {"layer.weight": np.zeros((2, 64), np.float32), "layer.bias": np.zeros(2, np.float32)}
+    orders = []
+    for number in (2, 3):
+        silo = Silo("a", X, y, Network(Shuffled, Training(epochs=1)), test=None, shares=SHARED)
+        border = open_boundary(silo, FedAvg(), 0, tmp_path)
+        if number == 2:
+            border.answer(Ask(1, "begin", encode({"vocabulary": ["0", "1"]})))
+        answer = border.answer(Ask(number, "train", encode({"weights": weights, "round": 1})))
+        assert isinstance(answer.content, bytes)
+        orders.append(silo.learner.fitted().order.tolist())
+    assert orders[0] == orders[1]
+    assert not list(tmp_path.glob("model-*"))

@@ -12,6 +12,7 @@ import pytest
 from cosilo import Run
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
+from cosilo.runs.silo_state import SiloState
 
 Maker = Callable[..., Run]
 
@@ -161,12 +162,9 @@ def make(tmp_path: Path) -> Maker:
                 write_lines(folder / "silos" / silo / "audit.jsonl", log)
         for silo, size in (models or {}).items():
             record = folder / "silos" / silo
-            state = record / "states" / "00005"
-            (state / "model").mkdir(parents=True)
-            (record / "replies").mkdir()
-            (record / "replies" / "00005").write_text("{}")
-            (state / "state.json").write_text("{}")
-            (state / "model" / "model.bin").write_bytes(bytes(size))
+            (record / "model-00005").mkdir(parents=True)
+            (record / "model-00005" / "model.bin").write_bytes(bytes(size))
+            SiloState(5, "", "", False, models={"model": "model-00005"}).write(record)
         return Run(folder)
 
     return make_run

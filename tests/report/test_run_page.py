@@ -14,6 +14,7 @@ from cosilo.methods.local import Local
 from cosilo.report import write_report
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
+from cosilo.runs.silo_state import SiloState
 
 
 @pytest.fixture
@@ -111,8 +112,8 @@ def test_scores_on_this_machine_do_not_get_into_the_report_of_a_private_silo(mak
     for found in small["scores"].values():
         del found["a"]
     run = make(small)
-    secret = '{"local": {"accuracy": 0.123456789, "instances": 4711}}'
-    (run.folder / "silos" / "a" / "scores.json").write_text(secret)
+    secret = {"local": {"own": {"accuracy": 0.123456789, "instances": 4711}}}
+    SiloState(9, "", "", False, secret).write(run.folder / "silos" / "a")
     page = render(gather(run))
     assert "0.1234" not in page
     assert "12.3%" not in page

@@ -4,12 +4,11 @@ import pytest
 from cosilo.errors import RunError
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.wire import encode
-from cosilo.runs.durable_files import (
-    read_lines,
-)
+from cosilo.runs.durable_files import digest, read_lines
 from cosilo.runs.journal import Arrival, Journal, Mark, Replies
 
 BODY = encode({"votes": np.array([1, 2], np.int8)})
+LARGE_BODY = encode({"votes": np.zeros(100_000, np.int8)})
 
 
 def filled(tmp_path):
@@ -43,7 +42,7 @@ def test_replies_of_an_open_entry_are_kept_but_failures_are_asked_again(tmp_path
     filled(tmp_path)
     entry = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
     assert not entry.done
-    assert [name for name in entry.silos if entry.has(name)] == ["a", "c"]
+    assert sorted(entry.there) == ["a", "c"]
     assert entry.failures == {}
 
 
@@ -64,15 +63,56 @@ def test_a_damaged_entry_is_named(tmp_path, content):
         Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
 
 
-def test_a_damaged_reply_is_named(tmp_path):
-    entry = close(tmp_path)
+def test_a_damaged_large_reply_is_named(tmp_path):
+    journal = Journal(tmp_path / "j")
+    entry = journal.entry(1, "label", ["a"])
+    entry.keep("a", LARGE_BODY, Arrival(0.5, {}))
+    journal.close(entry)
     path = tmp_path / "j/00001-label/a.safetensors"
-    path.write_bytes(BODY[:-1])
+    path.write_bytes(LARGE_BODY[:-1])
     with pytest.raises(RunError, match=r"a\.safetensors: is damaged"):
         Replies(entry)["a"]
     path.unlink()
     with pytest.raises(RunError, match=r"a\.safetensors: is damaged"):
         Replies(entry)["a"]
+    again = Replies(Journal(tmp_path / "j").entry(1, "label", ["a"]))
+    with pytest.raises(RunError, match=r"00001-label/small: is damaged \(no reply of 'a'\)"):
+        again["a"]
+
+
+def test_small_replies_share_a_file(tmp_path):
+    close(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "j/00001-label").iterdir()) == ["done.json", "small"]
+
+
+@pytest.mark.parametrize("left", [1, 20, 100, len(BODY) + 30])
+def test_what_a_crash_left_of_a_small_reply_is_written_over(tmp_path, left):
+    filled(tmp_path)
+    path = tmp_path / "j/00001-label/small"
+    half = len(path.read_bytes()) // 2  # both replies take as much
+    path.write_bytes(path.read_bytes()[: half + left])
+    journal = Journal(tmp_path / "j")
+    entry = journal.entry(1, "label", ["a", "b", "c"])
+    assert sorted(entry.there) == ["a"]
+    entry.keep("b", BODY, Arrival(0.1, {}, digest(BODY)))
+    journal.close(entry)
+    again = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
+    assert sorted(again.there) == ["a", "b"]
+    assert Replies(again)["b"]["votes"].tolist() == [1, 2]
+    assert len(path.read_bytes()) == 2 * half
+
+
+def test_a_damaged_small_reply_is_named(tmp_path):
+    entry = close(tmp_path)
+    path = tmp_path / "j/00001-label/small"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"\7")
+    entry.arrivals["c"].digest = digest(BODY)
+    with pytest.raises(RunError, match=r"small: is damaged \(its checksum differs\)"):
+        Replies(entry)["c"]
+    path.write_bytes(b"[" + whole[1:])
+    with pytest.raises(RunError, match=r"00001-label/small: is damaged"):
+        Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
 
 
 def test_every_completed_ask_is_logged_once(tmp_path):
@@ -111,9 +151,9 @@ def test_a_damaged_mark_is_named(tmp_path):
 
 
 def test_a_reply_that_the_silo_keeps_is_not_written_again(tmp_path):
-    (tmp_path / "kept").write_bytes(BODY)
+    (tmp_path / "kept").write_bytes(LARGE_BODY)
     entry = Journal(tmp_path / "j").entry(1, "label", ["a"])
-    entry.keep("a", BODY, Arrival(0.5, {}), tmp_path / "kept")
+    entry.keep("a", LARGE_BODY, Arrival(0.5, {}), tmp_path / "kept")
     assert (tmp_path / "j/00001-label/a.safetensors").samefile(tmp_path / "kept")
 
 
@@ -122,8 +162,8 @@ def test_where_files_can_have_one_name_only_a_reply_is_written(tmp_path, monkeyp
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr("os.link", refuse)
-    (tmp_path / "kept").write_bytes(BODY)
+    (tmp_path / "kept").write_bytes(LARGE_BODY)
     entry = Journal(tmp_path / "j").entry(1, "label", ["a"])
-    entry.keep("a", BODY, Arrival(0.5, {}), tmp_path / "kept")
-    assert (tmp_path / "j/00001-label/a.safetensors").read_bytes() == BODY
+    entry.keep("a", LARGE_BODY, Arrival(0.5, {}), tmp_path / "kept")
+    assert (tmp_path / "j/00001-label/a.safetensors").read_bytes() == LARGE_BODY
     assert not (tmp_path / "j/00001-label/a.safetensors").samefile(tmp_path / "kept")

@@ -18,7 +18,7 @@ from cosilo.protocol.stage import LOCAL, Measure
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import outgoing
 from cosilo.runs.kept_models import model_bytes
-from cosilo.runs.silo_record import SiloRecord
+from cosilo.runs.silo_state import last_state
 
 EMPTY = encode({})
 
@@ -42,6 +42,10 @@ class Noting(Method):
             os.kill(os.getpid(), signal.SIGKILL)
         return {"seen": seen}
 
+    @step(votes="labels")
+    def much(self, silo):
+        return {"votes": np.zeros(100_000, np.int8)}
+
     @step()
     def look(self, silo):
         """Change nothing."""
@@ -60,7 +64,7 @@ def test_a_note_that_is_all_a_step_wrote_survives_a_kill(tmp_path, silos, monkey
     monkeypatch.chdir(tmp_path)
 
     def run():
-        members = silos(shares=["size"])
+        members = silos(shares=["size", "labels"])
         return Federation(members, method=Noting(), engine=LocalEngine(workers=1)).run("run")
 
     finished = run()  # the worker dies once, is started again, and is asked once more
@@ -72,17 +76,27 @@ def test_a_note_that_is_all_a_step_wrote_survives_a_kill(tmp_path, silos, monkey
 
 
 def reopened(silos, folder):
-    silo = silos(shares=["size"])[0]
+    silo = silos(shares=["size", "labels"])[0]
     return silo, open_boundary(silo, Noting(), 0, folder)
 
 
-def test_a_state_is_written_only_by_a_step_that_changed_something(tmp_path, silos):
+def test_a_record_has_one_state_and_does_not_grow(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     for number, name in enumerate(["look", "note", "look", "look"], start=1):
         assert isinstance(border.answer(Ask(number, name, EMPTY)).content, bytes)
-    assert [path.name for path in (tmp_path / "states").iterdir()] == ["00002"]
-    (kept,) = (tmp_path / "replies").iterdir()
-    assert kept.name.startswith("00004-")
+    assert sorted(path.name for path in tmp_path.glob("state*")) == ["state-00004", "state.old"]
+    assert not list(tmp_path.glob("*-*/"))
+    assert dict(last_state(tmp_path).noted()) == {"seen": 1}
+
+
+def test_a_state_is_written_over_the_one_before_the_last(tmp_path, silos):
+    _, border = reopened(silos, tmp_path)
+    for number in (1, 2, 3, 4):
+        border.answer(Ask(number, "note", EMPTY))
+        if number == 2:
+            first = (tmp_path / "state.old").stat().st_ino
+    assert (tmp_path / "state.old").stat().st_ino == first
+    assert dict(last_state(tmp_path).noted()) == {"seen": 4}
 
 
 def test_model_scores_and_notes_come_back(tmp_path, silos):
@@ -104,29 +118,30 @@ def test_a_step_that_failed_or_was_cut_short_did_not_happen(tmp_path, silos):
     border.answer(Ask(1, "note", EMPTY))
     border.answer(Ask(2, "fail", EMPTY))
     assert dict(silo.notes) == {"seen": 1}
-    # Killed when the state was written and the reply was not.
-    (tmp_path / "states/00003").mkdir()
+    # Killed when the model and half of the state were written.
+    (tmp_path / "model-00003").mkdir()
+    (tmp_path / "state-00003.part").write_bytes((tmp_path / "state-00001").read_bytes()[:100])
     again, border = reopened(silos, tmp_path)
     assert dict(again.notes) == {"seen": 1}
     assert decode(border.answer(Ask(3, "note", EMPTY)).content) == {"seen": 2}
-    assert not (tmp_path / "states/00001").exists()
+    assert sorted(path.name for path in tmp_path.glob("*-*")) == ["state-00003"]
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff"])
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", b"[]\n", b"null\nx"])
 def test_a_damaged_state_is_named(tmp_path, silos, damage):
     _, border = reopened(silos, tmp_path)
     border.answer(Ask(1, "note", EMPTY))
-    (tmp_path / "states/00001/state.json").write_bytes(damage)
-    with pytest.raises(RunError, match=r"states/00001.*is damaged"):
+    (tmp_path / "state-00001").write_bytes(damage)
+    with pytest.raises(RunError, match=r"state-00001: is damaged"):
         reopened(silos, tmp_path)
 
 
-def test_a_reply_that_was_sent_and_is_gone_is_named(tmp_path, silos):
+def test_a_state_that_was_told_of_and_is_gone_is_noticed(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     border.answer(Ask(1, "note", EMPTY))
-    next((tmp_path / "replies").glob("00001-*")).unlink()
-    with pytest.raises(RunError, match="replies/00001: is missing, though it was sent"):
-        SiloRecord(tmp_path)
+    (tmp_path / "state-00001").unlink()
+    _, border = reopened(silos, tmp_path)
+    assert "its record ends with ask 0" in border.answer(Ask(2, "note", EMPTY, 1)).content.text
 
 
 def test_what_is_sent_again_is_logged_again_as_that(tmp_path, silos):
@@ -139,11 +154,48 @@ def test_what_is_sent_again_is_logged_again_as_that(tmp_path, silos):
 def test_a_damaged_reply_is_named(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     border.answer(Ask(1, "note", EMPTY))
-    (kept,) = (tmp_path / "replies").iterdir()
-    kept.write_bytes(kept.read_bytes()[:-1] + b"\0")
+    (tmp_path / "state-00001").write_bytes((tmp_path / "state-00001").read_bytes()[:-1] + b"\0")
+    with pytest.raises(RunError, match=r"state-00001: is damaged \(its checksum differs\)"):
+        reopened(silos, tmp_path)
+
+
+def test_a_large_reply_has_a_file_to_itself(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
-    with pytest.raises(RunError, match=r"replies/00001-.*: is damaged \(its checksum differs\)"):
-        border.answer(Ask(1, "note", EMPTY))
+    answer = border.answer(Ask(1, "much", EMPTY))
+    assert answer.file == tmp_path / "reply-00001"
+    assert answer.file.read_bytes() == answer.content
+    _, border = reopened(silos, tmp_path)
+    assert border.answer(Ask(1, "much", EMPTY)).content == answer.content
+    answer.file.write_bytes(answer.content[:-1] + b"\1")
+    _, border = reopened(silos, tmp_path)
+    with pytest.raises(RunError, match=r"reply-00001: is damaged \(its checksum differs\)"):
+        border.answer(Ask(1, "much", EMPTY))
+    answer.file.unlink()
+    with pytest.raises(RunError, match="reply-00001: is missing"):
+        border.answer(Ask(1, "much", EMPTY))
+
+
+def test_a_large_reply_is_written_over_the_last_one_but_not_where_that_has_another_name(tmp_path, silos):
+    _, border = reopened(silos, tmp_path)
+    files = []
+    for number, name in enumerate(["much", "much", "note", "much", "much"], start=1):
+        answer = border.answer(Ask(number, name, EMPTY))
+        if name == "much":
+            assert answer.file.read_bytes() == answer.content
+            files.append(answer.file.stat().st_ino)
+        if number == 4:
+            os.link(answer.file, tmp_path / "journalled")
+    assert files[0] == files[1] == files[2] != files[3]
+    assert sorted(path.name for path in tmp_path.glob("reply*")) == ["reply-00005"]
+
+
+def test_killed_while_the_last_large_reply_is_written_over(tmp_path, silos):
+    _, border = reopened(silos, tmp_path)
+    border.answer(Ask(1, "much", EMPTY))
+    (tmp_path / "reply-00001").rename(tmp_path / "reply-00002.part")
+    _, border = reopened(silos, tmp_path)
+    assert isinstance(border.answer(Ask(2, "much", EMPTY, 1)).content, bytes)
+    assert sorted(path.name for path in tmp_path.glob("reply*")) == ["reply-00002"]
 
 
 def test_a_model_that_did_not_change_is_not_written_again(tmp_path, silos):
@@ -151,9 +203,8 @@ def test_a_model_that_did_not_change_is_not_written_again(tmp_path, silos):
     for number, name in enumerate(("train", "note", "train"), start=1):
         border.answer(Ask(number, name, EMPTY))
         if number == 2:
-            again = tmp_path / "states/00002/model/model.skops"
-            assert again.samefile(tmp_path / "local/model.skops")
-            first = again.stat().st_ino
-    assert (tmp_path / "states/00003/model/model.skops").stat().st_ino != first
+            assert last_state(tmp_path).models == {"model": "model-00001", "local": "model-00001"}
+    assert last_state(tmp_path).models == {"model": "model-00003", "local": "model-00003"}
+    assert [path.name for path in tmp_path.glob("model-*")] == ["model-00003"]
     restored, _ = reopened(silos, tmp_path)
     assert restored.trained

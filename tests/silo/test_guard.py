@@ -11,8 +11,8 @@ from cosilo.protocol.allow import Allow
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure
 from cosilo.report.silo_page import write_silo_page
 from cosilo.runs.durable_files import read_lines
-from cosilo.runs.kept_models import last_state, notes_of
 from cosilo.runs.silo_runs import read_silo_run
+from cosilo.runs.silo_state import last_state
 from cosilo.silo.guard import Decision, decide, noted
 from cosilo.silo.lessons import Lessons
 
@@ -140,7 +140,7 @@ def test_counts_of_own_instances_stay_unless_the_silo_shares_exact_scores(exact,
     assert told["s1"]["instances"] == 45  # who set no limits
     assert ("nothing against it" in run.report().read_text("utf-8")) != exact
     # Its own page has all of it in any case.
-    found = noted(notes_of(last_state(record)))
+    found = noted(last_state(record).noted())
     own = write_silo_page(read_silo_run(record)).read_text("utf-8")
     assert f"Of 45 instances that neither model had learnt from, {found.gained} are right only" in own
 

@@ -1,7 +1,5 @@
 """Metrics beside accuracy: against scikit-learn, and all the way from a policy to a report."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -15,6 +13,7 @@ from cosilo import FEDERATED, LOCAL, CoFED, Federation, Message, Shared, Silo, s
 from cosilo.cli.main import app
 from cosilo.errors import ConfigError, RunError
 from cosilo.protocol.metrics import METRIC_KINDS
+from cosilo.runs.silo_state import last_state
 from cosilo.silo.metrics import metrics_of
 
 X, y = load_digits(return_X_y=True)
@@ -121,7 +120,7 @@ def test_without_such_a_policy_nothing_changes(tmp_path):
     ]
     run = Federation(two, X[900:1000], CoFED()).run(tmp_path)
     assert "metrics" not in run.result
-    assert json.loads((tmp_path / "silos/a/scores.json").read_text())["local"]["own"].keys() == {
+    assert last_state(tmp_path / "silos/a").scores["local"]["own"].keys() == {
         "accuracy",
         "instances",
     }

@@ -20,6 +20,7 @@ from cosilo.protocol.wire import decode
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
 from cosilo.runs.durable_files import write_json
+from cosilo.runs.journal import replies_in
 from cosilo.runs.run import RunDirectory
 from cosilo.silo.data import PrivateData
 
@@ -43,8 +44,8 @@ def silos(privacy, tree=None):
 
 def votes_of(folder, name):
     """What the coordinator got."""
-    (path,) = (folder / "journal").glob(f"*-label/{name}.safetensors")
-    return decode(path.read_bytes())["votes"]
+    (ask,) = (folder / "journal").glob("*-label")
+    return decode(replies_in(ask)[name])["votes"]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_a_run_that_would_overspend_is_refused_before_anything_is_computed(promi
     assert any("would cost" in line for line in federation.check())
     with pytest.raises(CosiloError, match=wants):
         federation.run(tmp_path / "run")
-    assert not list((tmp_path / "run" / "silos" / "tree" / "states").iterdir())
+    assert not list((tmp_path / "run" / "silos" / "tree").glob("state-*"))
 
 
 def test_before_a_run_its_owner_is_told_what_it_costs(promised):

@@ -265,9 +265,7 @@ def test_the_last_scores_are_kept_each_for_its_own():
 def test_a_method_may_know_better():
     one = chances_silo(truth=["c", "d", "d", "d", "c"])
     codes = np.array([2, 3, 3, 3, 3])
-    one.changed = False
     one.keep_labels(codes, np.full(5, 0.9), ["b", "c"])
-    assert one.changed
     one.take_score(FEDERATED)  # the model's own labels do not replace them
     assert one.scores[FEDERATED][Measure.LABELLING] == Score(0.8, 5)
     labels = one.target_labels()

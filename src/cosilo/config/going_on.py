@@ -122,7 +122,7 @@ def train_on(record: Path, silo: Silo, more: Sequence[Table]) -> Continued:
     number = 1 if last is None else int(last.name) + 1
     (record / "continued").mkdir(exist_ok=True)
     with new_folder(record / "continued" / f"{number:05d}") as folder:
-        kept.save_state(silo, folder)
+        kept.save_state(silo, folder, number)
         write_json(folder / "about.json", {"instances": instances})
     choose(record, "continued")
     after = silo.scores.get(FEDERATED, {}).get(Measure.OWN)

@@ -9,7 +9,7 @@ from cosilo.config.source import Source
 from cosilo.data.new_files import read_new
 from cosilo.errors import CosiloError, DataError, RunError
 from cosilo.runs.durable_files import read_json
-from cosilo.runs.kept_models import last_state, notes_of
+from cosilo.runs.silo_state import last_state
 from cosilo.silo.model import labels_of
 from cosilo.silo.target_labels import target_frame
 
@@ -28,10 +28,10 @@ def read_labels(record: Path) -> "pd.DataFrame":
     if state is None or not (record / "silo.json").exists():
         raise RunError(f"{record}: has no labels yet; the run did not get that far")
     about = read_json(record / "silo.json")
-    if about["wanted"] == about["classes"] and "target labels" not in notes_of(state):
+    if about["wanted"] == about["classes"] and "target labels" not in state.noted():
         raise DataError(f"silo {about['name']!r}: has no target; a run labels the points of a target only")
     labels = labels_of(about)
-    found = target_frame(about["name"], notes_of(state), lambda codes: labels[codes])
+    found = target_frame(about["name"], state.noted(), lambda codes: labels[codes])
     beside = _beside(about, len(found))
     clash = {name: f"{name}_given" for name in beside.columns if name in found.columns}
     return pd.concat([beside.rename(columns=clash), found], axis=1)

@@ -126,14 +126,13 @@ class Asking:
         """Send the asks that have no reply yet, and keep what comes back."""
         step = self._steps[entry.step]
         started = time.monotonic()
-        missing = []
+        missing, there = [], entry.there
         for name in entry.silos:
             # A reply that arrived before a crash, in an ask that was not completed.
-            if entry.has(name):
-                entry.arrivals[name] = Arrival(
-                    0.0, describe(entry.read(name), step.fields), entry.digest(name)
-                )
-                entry.received[name] = entry.size(name)
+            if name in there:
+                content, fields = entry.content(name), describe(entry.read(name), step.fields)
+                entry.arrivals[name] = Arrival(0.0, fields, digest(content))
+                entry.received[name] = len(content)
                 body(name)  # for its size
                 if line:
                     line.take(name)

@@ -33,13 +33,12 @@ def origin_of(record: Path, silo: str, run: RunDirectory | None = None) -> Origi
     """From a silo's record, and the whole run where that is at hand."""
     about = read_json(record / "silo.json")
     facts: dict[str, str] = {"silo": silo, "method": about["method"]}
-    found = read_json(record / "scores.json") if (record / "scores.json").exists() else {}
+    kept = read_silo_run(record)
     scores = {
         stage: (one["own"]["accuracy"], one["own"]["instances"])
-        for stage, one in found.items()
+        for stage, one in kept.scores.items()
         if stage in ("local", "federated") and "own" in one
     }
-    kept = read_silo_run(record)
     what = listing(kept.kinds) if kept.kinds else "nothing but its classes"
     facts["left the silo"] = f"{size(kept.bytes_left)}: {what}"
     if run is not None:

@@ -422,10 +422,11 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
 def _start_over(path: Path) -> None:
     """Nothing was computed when silos and method did not fit together; only the logs are worth keeping."""
     for folder in (path, *path.glob("silos/*"), *path.glob("silos/*/members/*")):
-        for name in ("journal", "replies", "states"):
-            shutil.rmtree(folder / name, ignore_errors=True)
+        shutil.rmtree(folder / "journal", ignore_errors=True)
         for name in ("asks.jsonl", "step.json", "identity.json"):
             (folder / name).unlink(missing_ok=True)
+        for state in folder.glob("state-*"):  # what no state names goes when the record is opened
+            state.unlink()
 
 
 def _checked(given: Any, what: str, kinds: tuple[type, ...], such_as: str) -> Any:

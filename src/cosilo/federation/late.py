@@ -48,7 +48,8 @@ def welcome(run: RunDirectory, name: str, carrier: Carrier, watching: Sequence[O
         after = about.get("late", {}).get(name, journal.last_number)
         run.set_status("finished", late={**about.get("late", {}), name: after})
         silos = Silos([*about["silos"], name], method, carrier, journal, watching, seed=about["seed"])
-        others = {other: run.last_replies("hello")[other] for other in about["silos"]}
+        told = run.last_replies("hello")
+        others = {other: told[other] for other in about["silos"]}
 
         def said(step: str) -> dict[str, Any]:
             return {other: reply for other, reply in run.last_replies(step).items() if other != name}

@@ -46,7 +46,7 @@ class Answer:
     seconds: float = 0.0
     #: The SHA-256 of the content, if the silo is of this coordinator's owner; empty: not known.
     digest: str = ""
-    #: The file that holds just the content, if the silo keeps its record on this machine.
+    #: The file that holds just the content, if that is large and the silo's record is on this machine.
     file: Path | None = None
 
 

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,27 +55,10 @@ class Procedure(Protocol):
         """Raise if what silos train on and what they want do not fit together."""
 
 
-class Notes(State):
-    """What is kept at a participant between steps; writing here marks the participant as changed."""
-
-    def __init__(self, owner: "Participant", values: Mapping[str, Value] | None = None) -> None:
-        super().__init__(values)
-        self._owner = weakref.proxy(owner)  # no cycle: a silo that nobody has any more frees its data
-
-    def __setitem__(self, name: str, value: Value) -> None:
-        super().__setitem__(name, value)
-        self._owner.changed = True
-
-    def __delitem__(self, name: str) -> None:
-        super().__delitem__(name)
-        self._owner.changed = True
-
-
 class Scores(Mapping[Stage, Mapping[Measure, Score]]):
     """The scores of a participant's models, by stage; private, and shared only by `evaluate`."""
 
-    def __init__(self, owner: "Participant", values: Mapping[Stage, Mapping[Measure, Score]] | None = None):
-        self._owner = weakref.proxy(owner)  # no cycle: a silo that nobody has any more frees its data
+    def __init__(self, values: Mapping[Stage, Mapping[Measure, Score]] | None = None) -> None:
         self._values = {stage: dict(scores) for stage, scores in (values or {}).items()}
 
     def __getitem__(self, stage: Stage) -> Mapping[Measure, Score]:
@@ -91,7 +73,6 @@ class Scores(Mapping[Stage, Mapping[Measure, Score]]):
     def take(self, stage: Stage, measure: Measure, score: Score) -> None:
         """Keep a score."""
         self._values.setdefault(stage, {})[measure] = score
-        self._owner.changed = True
 
 
 class Participant(ABC):
@@ -130,9 +111,10 @@ class Participant(ABC):
         #: Whether there is a model: the learner was trained here, or loaded.
         self.trained = False
         self.trial = self.spare = None
-        self.notes = Notes(self)
-        self.scores = Scores(self)
-        #: Whether the model, the scores or the notes have to be saved with the step.
+        #: What is kept between steps; these and the scores are saved with every step.
+        self.notes = State()
+        self.scores = Scores()
+        #: Whether what it has learnt has to be saved with the step.
         self.changed = False
         #: Whether its model is now the one of local training, which is kept for good.
         self.trained_alone = False
@@ -147,8 +129,8 @@ class Participant(ABC):
     ) -> None:
         """Return to the state after a step that was saved."""
         self.trained = trained
-        self.notes = Notes(self, notes)
-        self.scores = Scores(self, scores)
+        self.notes = State(notes)
+        self.scores = Scores(scores)
         self.changed = False
 
     @property

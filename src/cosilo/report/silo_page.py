@@ -5,8 +5,9 @@ from typing import Any
 
 from cosilo.report.run_page import environment
 from cosilo.runs.durable_files import write
-from cosilo.runs.kept_models import chosen, last_continued, last_state, notes_of
+from cosilo.runs.kept_models import chosen, last_continued
 from cosilo.runs.silo_runs import SiloRun
+from cosilo.runs.silo_state import last_state
 from cosilo.silo.guard import Decision, noted
 
 
@@ -55,10 +56,11 @@ def _fields(run: SiloRun) -> list[tuple[int, str, str, str, str, int]]:
 def _decision(run: SiloRun) -> Decision | None:
     """What its own data said of the model that it was offered last."""
     state = last_state(run.folder)
-    return None if state is None else noted(notes_of(state))
+    return None if state is None else noted(state.noted())
 
 
 def _models(run: SiloRun) -> list[str]:
-    kept = ["local"] if (run.folder / "local").exists() else []
+    state = last_state(run.folder)
+    kept = ["local"] if state is not None and "local" in state.models else []
     kept += ["federated"] if run.about["method"] != "local" else []
     return [*kept, "continued"] if last_continued(run.folder) else kept

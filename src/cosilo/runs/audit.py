@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.runs.durable_files import append_line, drop_partial_line, read_lines
-from cosilo.runs.kept_models import number_of
+from cosilo.runs.silo_state import last_state
 
 
 @dataclass
@@ -112,9 +112,9 @@ def broken_at(entries: list[dict[str, Any]]) -> int | None:
 
 def unlogged(path: Path, entries: list[dict[str, Any]]) -> int | None:
     """The last ask that the record beside a log has answered, if the log lacks it: its end is gone."""
-    last = max((number_of(reply) for reply in (path.parent / "replies").glob("*")), default=0)
+    state = last_state(path.parent)
     told = {entry["ask"] for entry in entries if entry.get("way", "out") == "out"}
-    return last if last and last not in told else None
+    return state.number if state and state.number not in told else None
 
 
 def _chained(before: str, entry: dict[str, Any]) -> str:

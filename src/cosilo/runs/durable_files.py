@@ -12,8 +12,6 @@ from typing import IO, Any
 
 from cosilo.errors import RunError
 
-#: From this size in bytes on, overwriting an old file is worth it.
-WORTH_KEEPING = 2**16
 #: The key under which files and lines of logs carry their own checksum.
 _CHECKSUM = "checksum"
 #: Longer JSON, in characters, is for programs only.
@@ -40,30 +38,32 @@ def explain_write_errors(path: Path) -> Iterator[None]:
 def write(path: Path, *data: bytes, over: Path | None = None) -> None:
     """Write a file so that a reader, now or after a crash, sees all of it or none.
 
-    `over` is a file that is no longer needed, if there is one: overwriting its space takes a tenth of the
-    time that new space takes. It goes; where it has another name too, it is needed there.
+    `over` is a file that is no longer needed, if there is one: to make a file takes many times as long as to
+    write over one. It goes; where it has another name too, it is needed there.
     """
     temporary = f"{path}.part"
     with explain_write_errors(path):
         try:
-            if over is not None and sum(map(len, data)) >= WORTH_KEEPING:
+            if over is not None:
                 with suppress(FileNotFoundError):
-                    if over.stat().st_nlink == 1:
-                        over.replace(temporary)
+                    if os.stat(over).st_nlink == 1:  # noqa: PTH116 - done for every step, as the rest
+                        os.replace(over, temporary)  # noqa: PTH105
                     else:
-                        over.unlink()
-            _put(temporary, os.O_RDWR | os.O_CREAT, data, cut=True)
-            os.replace(temporary, path)  # noqa: PTH105 - done for every reply
+                        os.unlink(over)  # noqa: PTH108
+            _put(temporary, os.O_RDWR | os.O_CREAT, data, cut=over is not None)
+            os.replace(temporary, path)  # noqa: PTH105
         except OSError:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)  # noqa: PTH108
             raise
 
 
-def _put(path: str, flags: int, data: Iterable[bytes], *, cut: bool = False) -> None:
+def _put(path: str, flags: int, data: Iterable[bytes], *, start: int = 0, cut: bool = False) -> None:
     """Write into a file; `cut`: what it had beyond that goes."""
     file = os.open(path, flags, 0o666)
     try:
+        if start:
+            os.lseek(file, start, os.SEEK_SET)
         for part in data:
             view = memoryview(part)
             while len(view):
@@ -72,6 +72,12 @@ def _put(path: str, flags: int, data: Iterable[bytes], *, cut: bool = False) -> 
             os.ftruncate(file, os.lseek(file, 0, os.SEEK_CUR))
     finally:
         os.close(file)
+
+
+def append(path: Path, *data: bytes, after: int) -> None:
+    """Write at the end of a file that has `after` bytes; what an unfinished write left beyond them goes."""
+    with explain_write_errors(path):
+        _put(str(path), os.O_WRONLY | os.O_CREAT, [b"".join(data)], start=after, cut=True)
 
 
 def link(source: Path, target: Path) -> bool:
@@ -144,18 +150,30 @@ def digest_of_file(path: Path) -> str:
 def append_line(path: Path, value: Any) -> None:
     """Add one JSON line to a log."""
     with explain_write_errors(path):
-        _put(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT, [_line(value).encode()])
+        _put(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT, [as_line(value).encode()])
 
 
 def add_line(file: IO[str], value: Any) -> None:
     """Add one JSON line to an open log; it has left this process when the call returns."""
     with explain_write_errors(Path(file.name)):
-        file.write(_line(value))
+        file.write(as_line(value))
         file.flush()
 
 
-def _line(value: Any) -> str:
+def as_line(value: dict[str, Any]) -> str:
+    """A line of JSON that carries its checksum."""
     return json.dumps({**value, _CHECKSUM: _checksum(value)}, ensure_ascii=False) + "\n"
+
+
+def from_line(line: bytes) -> dict[str, Any]:
+    """What `as_line` was given; a ValueError for anything else."""
+    try:
+        found = json.loads(line)
+    except RecursionError:
+        found = None
+    if not isinstance(found, dict) or not _as_written(found):
+        raise ValueError("its checksum differs")
+    return found
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -165,15 +183,12 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     found = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            entry = None
-        if not isinstance(entry, dict) or not _as_written(entry):
+            found.append(from_line(line))
+        except ValueError:
             raise RunError(
                 f"{path}: line {number} is damaged, not as it was written; restore the file from a copy, or "
                 "move it away and resume the run"
-            )
-        found.append(entry)
+            ) from None
     return found
 
 

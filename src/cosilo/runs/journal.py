@@ -22,6 +22,8 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
+from cosilo.runs.silo_state import LARGE
+from cosilo.runs.small_replies import SmallReplies
 
 
 @dataclass
@@ -37,7 +39,10 @@ class Arrival:
 
 @dataclass
 class Entry:
-    """One ask: who was asked for what, and what came back. Has its own folder."""
+    """One ask: who was asked for what, and what came back.
+
+    Has its own folder: a file for each large reply, and one for all small ones.
+    """
 
     folder: Path
     number: int
@@ -55,33 +60,39 @@ class Entry:
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._small = SmallReplies(self.folder / "small")
+        #: Whose large replies are there.
+        self._large = {path.stem for path in self.folder.glob("*.safetensors")}
+
     def _path(self, silo: str) -> Path:
         return self.folder / f"{silo}.safetensors"
 
     def keep(self, silo: str, body: bytes, arrival: Arrival, file: Path | None = None) -> None:
         """Have a reply on disk: it is never asked for again. The silo's `file` of it gets another name."""
-        if file is None or not link(file, self._path(silo)):
-            write(self._path(silo), body)
+        if len(body) < LARGE:
+            self._small.add(silo, body)
+        else:
+            if file is None or not link(file, self._path(silo)):
+                write(self._path(silo), body)
+            self._large.add(silo)
         self.arrivals[silo] = arrival
 
-    def has(self, silo: str) -> bool:
-        """Whether a reply of that silo is on disk."""
-        return self._path(silo).exists()
+    @property
+    def there(self) -> set[str]:
+        """The silos whose replies are on disk."""
+        return {*self._small, *self._large}
 
-    def digest(self, silo: str) -> str:
-        """The SHA-256 of a reply on disk."""
-        return digest(self._path(silo).read_bytes())
-
-    def size(self, silo: str) -> int:
-        """The bytes of a reply on disk."""
-        return self._path(silo).stat().st_size
+    def content(self, silo: str) -> bytes:
+        """A reply on disk, as it came."""
+        return self._path(silo).read_bytes() if silo in self._large else self._small.read(silo)
 
     def read(self, silo: str) -> Fields:
         """A reply from disk."""
-        path = self._path(silo)
+        path = self._path(silo) if silo in self._large else self._small.path
         arrival = self.arrivals.get(silo)
         try:
-            content = path.read_bytes()
+            content = self.content(silo)
             if arrival is not None and arrival.digest and digest(content) != arrival.digest:
                 raise BadMessage("its checksum differs")
             return Fields(decode(content))
@@ -104,6 +115,12 @@ class Entry:
             "arrivals": {name: vars(arrival) for name, arrival in self.arrivals.items()},
             "failures": {name: vars(failure) for name, failure in self.failures.items()},
         }
+
+
+def replies_in(folder: Path) -> dict[str, bytes]:
+    """All replies in the folder of an ask, as they came, by silo."""
+    entry = Entry(folder, 0, "", [])
+    return {silo: entry.content(silo) for silo in sorted(entry.there)}
 
 
 class Replies(Mapping[str, Fields]):

@@ -29,8 +29,9 @@ from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Stage
 from cosilo.protocol.wire import decode
 from cosilo.runs.audit import outgoing
 from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
-from cosilo.runs.journal import Journal
+from cosilo.runs.journal import Journal, replies_in
 from cosilo.runs.kept_models import model_bytes
+from cosilo.runs.silo_state import last_state
 from cosilo.simulated_time.clock import Clock, Moment
 from cosilo.simulated_time.institution_time import layered
 from cosilo.text import differences, guess, listing
@@ -137,8 +138,8 @@ class RunDirectory:
     def last_replies(self, step: str) -> dict[str, Fields]:
         """What each silo replied when it was last asked for a step, as far as the journal still has it."""
         asks = sorted((self.folder / "journal").glob(f"[0-9]*-{step}"))
-        last = {path.stem: path for ask in asks for path in sorted(ask.glob("*.safetensors"))}
-        return {name: Fields(decode(path.read_bytes())) for name, path in last.items()}
+        last = {name: reply for ask in asks for name, reply in replies_in(ask).items()}
+        return {name: Fields(decode(reply)) for name, reply in last.items()}
 
     @property
     def clock(self) -> Clock | None:
@@ -204,8 +205,8 @@ class RunDirectory:
         found = {}
         for name in self.about["silos"]:
             for one in [f"{name}/{member}" for member in members[name]] if name in members else [name]:
-                path = self.folder / "silos" / one.replace("/", "/members/") / "scores.json"
-                scores = read_json(path) if path.exists() else {}
+                state = last_state(self.folder / "silos" / one.replace("/", "/members/"))
+                scores = state.scores if state else {}
                 if (score := scores.get(str(FEDERATED), {}).get(str(Measure.JOINT))) is not None:
                     found[one] = float(score["accuracy"])
         return found

@@ -1,7 +1,8 @@
 """A silo's own record of a run: its model, its notes, its last reply, and the audit log of all that left."""
 
+import re
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from functools import lru_cache
 from hashlib import sha256
@@ -12,11 +13,10 @@ from cosilo.errors import BadMessage, Refused, RunError
 from cosilo.learners.base import Learner
 from cosilo.learners.untrained import save_untrained
 from cosilo.protocol.participant import Participant
-from cosilo.protocol.stage import Measure, Score, Stage
+from cosilo.protocol.stage import Score
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import AuditLog
 from cosilo.runs.durable_files import (
-    WORTH_KEEPING,
     digest,
     digest_of_file,
     explain_write_errors,
@@ -25,9 +25,13 @@ from cosilo.runs.durable_files import (
     write,
     write_json,
 )
-from cosilo.runs.kept_models import keep_local, link_model, number_of
+from cosilo.runs.silo_state import LARGE, SPARE_FILE, SiloState, last_state, read_state
 from cosilo.text import differences, listing
 
+#: The file that the next large reply is written over.
+_OLD_REPLY = "reply.old"
+#: What the files and folders of steps are called, and what a crash leaves of one that was being written.
+_STEPS = re.compile(r"(state|reply|model|trial|spare)-\d+(\.part)?")
 #: The parts of a silo's identity that are hashes.
 HASHES = ("training data", "test data", "joint test data", "target", "unlabelled target", "pool")
 
@@ -36,48 +40,34 @@ class SiloRecord:
     """The folder of one silo.
 
     ```
-    replies/00004-0f3c…-91ab…   the reply to the last ask, as it went out; checksums of it and of the ask
-    states/00003/   state.json notes.safetensors model/ after the last step that changed something
-    audit.jsonl   scores.json   log.txt   identity.json   silo.json   template.skops
-    local/   the model after local training (kept_models)
+    state-00004   reply-00004   model-00003/ …   what it is after its last step, and its reply (silo_state)
+    audit.jsonl   log.txt   identity.json   silo.json   template.skops
     ```
 
-    A step is completed when its reply is there; a state that was written just before a crash, and has no
-    reply, does not count.
+    A step is completed when its state is there; a model or a reply that was written just before a crash, and
+    that no state names, does not count.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._replies, self._states = folder / "replies", folder / "states"
         with explain_write_errors(folder):
-            self._replies.mkdir(parents=True, exist_ok=True)
-            self._states.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o700)  # models, notes and logs are for the silo's owner only
-            for leftover in self._replies.glob("*.part"):
-                leftover.unlink()
-        kept = {number: path for path in self._replies.iterdir() if (number := number_of(path))}
-        #: The last completed ask, 0 if there is none, and the file with its reply.
-        self._last = max(kept, default=0)
-        self.kept = kept.get(self._last)
-        #: The last completed ask that changed the silo.
-        self._changed = max((n for n in _numbers(self._states) if n <= self._last), default=0)
+        state = last_state(folder)
+        #: After the last completed step, without notes and reply.
+        self._state = None if state is None else state.without_content()
         self.audit = AuditLog(folder / "audit.jsonl")
-        #: Where what came of a training lies on disk, by the number that the learner gave it.
-        self._saved: dict[int, Path] = {}
+        #: The folder of what came of a training, by the number that the learner gave it.
+        self._saved: dict[int, str] = {}
         self._tidy()
 
     def _tidy(self) -> None:
-        """Clean up after a crash: old replies, and a state that was written but has no reply."""
-        for path in self._replies.iterdir():
-            if number_of(path) and path != self.kept:
-                path.unlink()
-        for path in self._states.iterdir():
-            if path.name == f"{self._changed:05d}":
-                continue
-            if path.name.isdigit() and int(path.name) in self.audit.answered and int(path.name) > self._last:
-                lost = self._replies / path.name
-                raise RunError(f"{lost}: is missing, though it was sent; restore it or start a new run")
-            shutil.rmtree(path)
+        """Clean up after a crash: what no step completed, and what the last one replaced."""
+        state = self._state
+        named = {state.file_name, state.reply_name, *state.models.values()} if state else set()
+        for path in self.folder.iterdir():
+            if _STEPS.fullmatch(path.name) and path.name not in named:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def check_identity(self, silo: Participant, but: Collection[str] = ()) -> None:
         """Raise if the silo is not what it was when this record was begun; `but`: what may change."""
@@ -101,6 +91,16 @@ class SiloRecord:
 
     # ------------------------------------------------------------------ steps
 
+    @property
+    def _last(self) -> int:
+        """The last completed ask, 0 if there is none."""
+        return self._state.number if self._state else 0
+
+    @property
+    def kept(self) -> Path | None:
+        """The file that has the last reply to itself, if the reply is large."""
+        return self.folder / self._state.reply_name if self._state and self._state.large else None
+
     def check_newest(self, answered: int) -> None:
         """Raise if the coordinator has an answer from here that this record knows nothing of."""
         if answered > self._last:
@@ -115,93 +115,105 @@ class SiloRecord:
             return None
         if number < self._last:
             raise BadMessage(f"ask {number} is over: this silo has already done ask {self._last}")
-        assert self.kept is not None  # a reply is what makes an ask the last
+        state = read_state(self.folder / f"state-{number:05d}")
+        if state.asked != _asked(step, body):
+            raise BadMessage(f"ask {number} came a second time with different content")
+        if self.kept is None:
+            return state.content
         try:
             reply = self.kept.read_bytes()
-        except FileNotFoundError as error:
-            raise RunError(f"{self.kept}: is damaged ({type(error).__name__}); start a new run") from None
-        told = self.kept.name.split("-")[1:]
-        if told[:1] != [_short(digest(reply))]:
+        except FileNotFoundError:
+            raise RunError(f"{self.kept}: is missing; restore it or start a new run") from None
+        if digest(reply) != state.reply:
             raise RunError(f"{self.kept}: is damaged (its checksum differs); start a new run")
-        if told[1:] != [_asked(step, body)]:
-            raise BadMessage(f"ask {number} came a second time with different content")
         return reply
 
     def complete(
         self, number: int, step: str, body: bytes, reply: bytes, whole: str, silo: Participant
     ) -> None:
-        """Keep a reply, whose digest is `whole`, and, if the step changed the silo, its new state: both or
-        neither.
-        """
-        if silo.changed:
-            with new_folder(self._states / f"{number:05d}") as folder:
-                self.save_state(silo, folder)
-            self._saved = {
-                trained: self._states / f"{number:05d}" / name
-                for name, learner in _models(silo).items()
-                if (trained := getattr(learner, "training_number_", None)) is not None
-            }
-            if silo.trained_alone:
-                keep_local(self.folder, self._states / f"{number:05d}" / "model")
-                silo.trained_alone = False
-        path = self._replies / f"{number:05d}-{_short(whole)}-{_asked(step, body)}"
-        write(path, reply, over=self._replies / "old")
-        before, self._last, self.kept = (self.kept, self._changed), number, path
-        if silo.changed:
-            write_json(self.folder / "scores.json", _scores(silo))
-            self._changed, silo.changed = number, False
-        self._drop(*before)
+        """Keep a reply, whose digest is `whole`, and what the silo is now: both or neither."""
+        before, large = self._state, len(reply) >= LARGE
+        models, files = self._save_models(silo, number)
+        state = SiloState(
+            number,
+            _asked(step, body),
+            whole,
+            large,
+            _scores(silo),
+            models,
+            files,
+            encode(silo.notes),
+            b"" if large else reply,
+        )
+        if large:
+            # The coordinator journals ask n−1 before it sends ask n: nobody asks for the last reply again.
+            write(self.folder / state.reply_name, reply, over=self.kept or self.folder / _OLD_REPLY)
+        state.write(self.folder)
+        self._state, silo.changed = state.without_content(), False
+        if before is not None:
+            self._drop(before)
 
-    def _drop(self, reply: Path | None, state: int) -> None:
-        # The coordinator journals ask n−1 before it sends ask n: older replies will not be asked for again.
-        if reply is not None:
-            if reply.stat().st_size >= WORTH_KEEPING:
-                reply.replace(self._replies / "old")  # a large reply to come is written over it
-            else:
-                reply.unlink()
-        if state and state != self._changed:
-            shutil.rmtree(self._states / f"{state:05d}")
+    def _drop(self, before: SiloState) -> None:
+        """What the state before the last one named, and the last one does not."""
+        assert self._state is not None
+        (self.folder / before.file_name).replace(self.folder / SPARE_FILE)
+        if before.large and not self._state.large:
+            (self.folder / before.reply_name).replace(self.folder / _OLD_REPLY)
+        for name in {*before.models.values()} - {*self._state.models.values()}:
+            shutil.rmtree(self.folder / name)
 
     # ------------------------------------------------------------------ state
 
-    def _state(self) -> Path | None:
-        return self._states / f"{self._changed:05d}" if self._changed else None
+    def _save_models(self, silo: Participant, number: int) -> tuple[dict[str, str], dict[str, str]]:
+        """Write what the silo has learnt, if that changed: where it lies, and the checksums of the files."""
+        before, files = (dict(self._state.models), dict(self._state.files)) if self._state else ({}, {})
+        if not silo.changed:
+            return before, files
+        places = _write_models(silo, self.folder, number, self._saved)
+        self._saved = {
+            training: places[role]
+            for role, learner in _models(silo).items()
+            if (training := _training(learner)) is not None
+        }
+        if silo.trained_alone:
+            before["local"], silo.trained_alone = places["model"], False
+        if "local" in before:
+            places["local"] = before["local"]
+        new = set(places.values()) - {name.partition("/")[0] for name in files}
+        files = {name: whole for name, whole in files.items() if name.partition("/")[0] in places.values()}
+        return places, files | _checksums(self.folder, new)
 
-    def save_state(self, silo: Participant, folder: Path) -> None:
-        """Write the model, the notes and the scores of a silo into a folder."""
-        (folder / "model").mkdir()
-        for name, learner in _models(silo).items():
-            earlier = self._saved.get(getattr(learner, "training_number_", None) or 0)
-            if earlier is not None and earlier.exists():
-                link_model(earlier, folder / name)  # such as the local model, beside what was offered
-                continue
-            (folder / name).mkdir(exist_ok=True)
-            learner.save(folder / name)
-        (folder / "notes.safetensors").write_bytes(encode(silo.notes))
-        files = {path: digest_of_file(folder / path) for path in _files(folder)}
-        state = {"trained": silo.trained, "scores": _scores(silo), "files": files}
-        write_json(folder / "state.json", state, indent=None)
+    def save_state(self, silo: Participant, folder: Path, number: int) -> None:
+        """Write what the silo is now into a folder beside what the run ended with."""
+        places = _write_models(silo, folder, number, {})
+        files = _checksums(folder, places.values())
+        SiloState(number, "", "", False, _scores(silo), places, files, encode(silo.notes)).write(folder)
 
     def restore(self, silo: Participant, model: bool = True) -> None:
         """Bring the silo to the state after its last completed step; `model`: with what it has learnt."""
-        folder = self._state()
         silo.forget()
-        if folder is None:
+        if self._state is None:
             return
-        state = read_json(folder / "state.json")
-        _check_files(folder, state, model)
+        path = self.folder / self._state.file_name
+        state = read_state(path)
         try:
-            notes = decode((folder / "notes.safetensors").read_bytes(), own=True)
-            silo.recall(state["trained"], notes, _read_scores(state["scores"]))
-        except (KeyError, TypeError, ValueError, AttributeError, BadMessage, FileNotFoundError) as error:
-            raise RunError(f"{folder}: is damaged ({type(error).__name__}); start a new run") from None
-        if model and silo.trained and silo.learner is not None:
-            silo.learner.load(folder / "model")
-            for name in ("trial", "spare"):
-                if (folder / name).exists():
-                    other = deepcopy(silo.learner)
-                    other.load(folder / name)
-                    setattr(silo, name, other)
+            silo.recall(state.trained, decode(state.notes, own=True), state.all_scores())
+        except (KeyError, TypeError, ValueError, AttributeError, BadMessage) as error:
+            raise RunError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
+        if not model or silo.learner is None or not state.trained:
+            return
+        used = {role: place for role, place in state.models.items() if role != "local"}
+        for name, whole in state.files.items():
+            file = self.folder / name
+            if name.partition("/")[0] in used.values() and not (
+                file.exists() and digest_of_file(file) == whole
+            ):
+                raise RunError(f"{file}: is damaged (its checksum differs); restore it or start a new run")
+        silo.learner.load(self.folder / used.pop("model"))
+        for role, place in used.items():
+            other = deepcopy(silo.learner)
+            other.load(self.folder / place)
+            setattr(silo, role, other)
 
     def log(self, text: str) -> None:
         """Log what only the silo's owner may read: the learner's warnings, full tracebacks of failures."""
@@ -210,9 +222,38 @@ class SiloRecord:
 
 
 def _models(silo: Participant) -> dict[str, Learner]:
-    """What a silo has learnt, by the folder that it is kept in."""
+    """What a silo has learnt, by what it is to it."""
     found = {"model": silo.learner if silo.trained else None, "trial": silo.trial, "spare": silo.spare}
     return {name: learner for name, learner in found.items() if learner is not None}
+
+
+def _training(learner: Learner) -> int | None:
+    """The number that a learner gave its training, if it counts them: copies of it have the same."""
+    return getattr(learner, "training_number_", None)
+
+
+def _write_models(silo: Participant, folder: Path, number: int, there: Mapping[int, str]) -> dict[str, str]:
+    """Write what a silo has learnt, without what is there already; returns where each model lies."""
+    places = {}
+    for role, learner in _models(silo).items():
+        training = _training(learner)
+        if training is not None and training in there:  # such as the local model, beside what was offered
+            places[role] = there[training]
+            continue
+        places[role] = f"{role}-{number:05d}"
+        with new_folder(folder / places[role]) as new:
+            learner.save(new)
+    return places
+
+
+def _checksums(folder: Path, places: Iterable[str]) -> dict[str, str]:
+    """Of all files of these models."""
+    return {
+        str(path.relative_to(folder)): digest_of_file(path)
+        for place in sorted(places)
+        for path in sorted((folder / place).rglob("*"))
+        if path.is_file()
+    }
 
 
 def changes(folder: Path, silo: Participant, but: Collection[str] = ()) -> str | None:
@@ -241,34 +282,9 @@ def _change(key: str, before: object, now: object) -> str:
     return f"{key} (was {was}, now {becomes})"
 
 
-def _numbers(folder: Path) -> list[int]:
-    """The numbers of the asks in a folder; what a crash left unfinished is not among them."""
-    return [number for path in folder.iterdir() if (number := number_of(path))]
-
-
-def _files(folder: Path) -> list[str]:
-    """All files of a state but `state.json`."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "state.json")
-    return sorted(str(path.relative_to(folder)) for path in found)
-
-
-def _check_files(folder: Path, state: Any, model: bool) -> None:
-    """Raise if a file of a state is not as it was written; those of models only if they are needed."""
-    told = state.get("files") if isinstance(state, dict) else None
-    for name, whole in (told or {}).items():
-        path = folder / name
-        if (model or name == "notes.safetensors") and not (path.exists() and digest_of_file(path) == whole):
-            raise RunError(f"{path}: is damaged (its checksum differs); restore it or start a new run")
-
-
 def _asked(step: str, body: bytes) -> str:
     """A checksum of an ask."""
-    return _short(digest(step.encode(), digest_of(body).encode()))
-
-
-def _short(whole: str) -> str:
-    """As much of a digest as shows damage."""
-    return whole[:16]
+    return digest(step.encode(), digest_of(body).encode())[:16]
 
 
 @lru_cache(maxsize=1)
@@ -287,10 +303,3 @@ def _scores(silo: Participant) -> dict[str, dict[str, dict[str, Any]]]:
 def _kept(score: Score) -> dict[str, Any]:
     kept = {"accuracy": score.accuracy, "instances": score.instances}
     return {**kept, "metrics": dict(score.metrics)} if score.metrics else kept
-
-
-def _read_scores(found: dict[str, Any]) -> dict[Stage, dict[Measure, Score]]:
-    return {
-        Stage.parse(stage): {Measure(measure): Score(**score) for measure, score in scores.items()}
-        for stage, scores in found.items()
-    }

@@ -7,6 +7,7 @@ from typing import Any
 from cosilo.errors import RunError
 from cosilo.runs.durable_files import read_json, read_lines
 from cosilo.runs.run import is_locked
+from cosilo.runs.silo_state import last_state
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,11 @@ def read_silo_run(folder: Path) -> SiloRun:
     """A silo's record of a run."""
     if not (folder / "silo.json").exists():
         raise RunError(f"{folder}: is not a silo's record of a run (it has no silo.json)")
-    scores = folder / "scores.json"
+    state = last_state(folder)
     log = read_lines(folder / "audit.jsonl")
     left = [entry for entry in log if entry.get("way", "out") == "out" and not entry.get("again")]
-    found = read_json(scores) if scores.exists() else {}
-    return SiloRun(folder, read_json(folder / "silo.json"), found, left, is_locked(folder))
+    scores = dict(state.scores) if state else {}
+    return SiloRun(folder, read_json(folder / "silo.json"), scores, left, is_locked(folder))
 
 
 def silo_runs_in(parent: Path) -> list[SiloRun]:

@@ -13,8 +13,8 @@ from cosilo.errors import DataError, LearnerError, RunError
 from cosilo.learners.base import Codes, Learner
 from cosilo.protocol.message import Fields
 from cosilo.protocol.task import Task
-from cosilo.runs.durable_files import read_json
-from cosilo.runs.kept_models import check_kept, chosen, last_continued, last_state, notes_of
+from cosilo.runs.kept_models import check_kept, chosen, last_continued
+from cosilo.runs.silo_state import last_state
 from cosilo.silo import predicting
 from cosilo.silo.guard import noted
 from cosilo.silo.predictor import Predictor
@@ -136,24 +136,29 @@ def open_model(record: Path, about: Mapping[str, Any], learner: Learner, which: 
     """
     which = chosen(record) if which is None else check_kept(which)
     state = last_state(record)
-    if state is None or not read_json(state / "state.json").get("trained"):
+    if state is None and (record / "states").exists():
+        raise RunError(f"{record}: was written by an earlier version of cosilo, which can still open it")
+    if state is None or not state.trained:
         raise RunError(f"{record}: has no model yet; the run did not get that far")
-    notes, folder, alone = notes_of(state), state / "model", about["method"] == "local"
+    notes, folder, alone = state.noted(), record / state.models["model"], about["method"] == "local"
     if which is None:
         which = "local" if alone or _refused(notes) else "federated"
     elif which == "continued":
         later = last_continued(record)
         if later is None:
             raise RunError(f"{record}: was never continued; cosilo continue RUN SILO --data FILE does it")
-        folder, notes = later / "model", notes_of(later)
+        continued = last_state(later)
+        if continued is None:
+            raise RunError(f"{later}: is damaged (it has no state); continue once more")
+        folder, notes = later / continued.models["model"], continued.noted()
     elif which == "federated" and alone:
         raise RunError(f"{record}: has a local model only; its method trains each silo alone")
     elif which == "federated" and _refused(notes):
-        folder = state / "spare"
+        folder = record / state.models["spare"]
     elif which == "local" and not alone:
-        if not (record / "local").exists():
+        if "local" not in state.models:
             raise RunError(f"{record}: has no local model; its method did not train alone first")
-        folder, notes = record / "local", Fields({})
+        folder, notes = record / state.models["local"], Fields({})
     try:
         learner.load(folder)
     except LearnerError as error:

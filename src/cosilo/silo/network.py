@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Public instances that are looked at together: bounds what a pool costs in memory beside itself.
 _AT_ONCE = 4096
+#: The note of what the untrained network was built with.
+_SEED = "network seed"
 
 
 class NetworkView:
@@ -43,12 +45,15 @@ class NetworkView:
         silo = self._silo
         silo.notes["codes"] = np.array(silo.task.codes_in(Task(tuple(vocabulary))), dtype=np.int64)
         silo.notes["outputs"] = len(vocabulary)
-        silo.trained = False
-        silo.changed = True
+        self._begin_anew()
 
     def restart(self) -> None:
         """New weights, with an output for each class of the silo's own task."""
         self.narrow()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._silo.notes.pop(_SEED, None)
         self._silo.trained = False
         self._silo.changed = True
 
@@ -79,13 +84,21 @@ class NetworkView:
     @property
     def _learner(self) -> "Network":
         """The learner, which a method that needs a network has made sure is one; built if it is not yet."""
+        return self._built(keep=True)
+
+    def _built(self, keep: bool) -> "Network":
         if self._beside is not None:
             return self._beside
         silo = self._silo
         network: Network = silo.learner  # type: ignore[assignment]
         if not silo.trained:
-            network.begin(take(silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=silo.seed)
-            silo.trained = silo.changed = True  # saved, so that it is the same network after a restart
+            seed = silo.notes.integer(_SEED) if _SEED in silo.notes else silo.seed
+            network.begin(take(silo.data.train[0], slice(0, 2)), n_classes=self.outputs, seed=seed)
+            silo.trained = True
+            if keep:
+                silo.changed = True
+            else:
+                silo.notes[_SEED] = seed  # it is built again after a restart, and is then the same network
         return network
 
     @property
@@ -101,7 +114,7 @@ class NetworkView:
 
     def set_weights(self, weights: Mapping[str, NDArray[Any]], *, keep: bool = True) -> None:
         """Go on from these."""
-        self._learner.set_weights(weights)
+        self._built(keep).set_weights(weights)
         self._changed(keep)
 
     def _changed(self, keep: bool) -> None:
@@ -187,7 +200,7 @@ class NetworkView:
         """
         from cosilo.learners.losses import cross_entropy
 
-        network = self._learner
+        network = self._built(keep)
         if isinstance(on, Part):
             on, held = self._examples(on, target_labels, validate=patience is not None)
         after = network.train(

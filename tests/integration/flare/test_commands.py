@@ -220,7 +220,7 @@ def test_from_provisioning_to_a_report(folder, federation, cosilo, until):
         assert "train: asked" not in err
         assert "mean relative accuracy" in out
         assert (run / "report.html").exists()
-        assert (folder / "records" / run.name / "states").is_dir()
+        assert list((folder / "records" / run.name).glob("state-*"))
         assert (folder / "kits" / "svm" / "runs" / run.name / "audit.jsonl").exists()
         assert "finished" in cosilo("status", "kits/coordinator")[1]
 

@@ -81,7 +81,7 @@ def test_a_policy_that_does_not_allow_a_field_ends_the_run_before_anything_is_co
     run = Run(folder)
     assert run.status == "refused"
     assert {event["step"] for event in run.events() if event["event"] == "ask"} == {"hello"}
-    assert not list((deployment.record(run, "tree") / "states").iterdir())
+    assert not list(deployment.record(run, "tree").glob("state-*"))
     assert [line.get("failure") for line in outgoing(deployment.record(run, "tree") / "audit.jsonl")] == [why]
     with pytest.raises(RunError, match="fix that and submit a new run"):
         resume(folder, print)

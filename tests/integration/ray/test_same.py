@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-from hashlib import sha256
 from typing import Any
 
 from cosilo import Run
@@ -15,17 +14,14 @@ from cosilo.engines.ray.cluster import connected
 from cosilo.engines.ray.engine import RayEngine
 from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
 from cosilo.protocol.wire import encode
+from cosilo.runs.journal import replies_in
 
 TIMES = {"at", "seconds", "digest", "chain", "checksum"}
 
 
 def outcome(run: Run) -> dict[str, Any]:
     """Results, replies as they lie in the journal, and all that left the silos; without when."""
-    replies = {
-        str(path.relative_to(run.folder)): sha256(path.read_bytes()).hexdigest()
-        for path in (run.folder / "journal").rglob("*.safetensors")
-        if path.name != "mark.safetensors"
-    }
+    replies = {folder.name: replies_in(folder) for folder in (run.folder / "journal").glob("*-*")}
     audits = {
         name: [
             {key: value for key, value in line.items() if key not in TIMES}

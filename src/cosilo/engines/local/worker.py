@@ -23,10 +23,6 @@ from cosilo.protocol.participant import Participant, Procedure
 _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
 
-#: From this many bytes on, a reply is not sent through the pipe: it is read where the silo keeps it.
-_LARGE = 2**16
-
-
 class Worker:
     """This side of a worker process. Asks and answers are bytes on a pipe: a JSON head, then the message."""
 
@@ -59,8 +55,8 @@ class Worker:
         try:
             head = json.loads(self.connection.recv_bytes())
             if head["ok"]:
-                file = Path(head["file"])
-                content = file.read_bytes() if head["large"] else self.connection.recv_bytes()
+                file = None if head["file"] is None else Path(head["file"])
+                content = self.connection.recv_bytes() if file is None else file.read_bytes()
                 return Answer(name, content, head["seconds"], head["digest"], file)
         except (EOFError, ConnectionError):
             how = self.restart()
@@ -120,10 +116,11 @@ def _serve(
                 failed = {"ok": False, "kind": content.kind, "text": content.text}
                 mine.send_bytes(json.dumps(failed).encode())
                 continue
-            large = len(content) >= _LARGE
-            done = {"ok": True, "seconds": answer.seconds, "digest": answer.digest, "large": large}
-            mine.send_bytes(json.dumps({**done, "file": str(answer.file)}).encode())
-            if not large:
+            # A large reply is not sent through the pipe: it is read where the silo keeps it.
+            file = None if answer.file is None else str(answer.file)
+            done = {"ok": True, "seconds": answer.seconds, "digest": answer.digest, "file": file}
+            mine.send_bytes(json.dumps(done).encode())
+            if file is None:
                 mine.send_bytes(content)
 
 
