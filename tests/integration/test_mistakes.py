@@ -808,6 +808,11 @@ COMMANDS = [
     Typed("stop notes", ("notes: has no kit in it",)),
     Typed("up federation.toml", ("south.toml: no such file", "wants the file of silo 'south' there")),
     Typed(
+        "up federation.toml",
+        ("north.toml: name: got 'nord'; wants 'north', which the file is called",),
+        files={"north.toml": PARTY.replace('name = "north"', 'name = "nord"')},
+    ),
+    Typed(
         "approve kits/north run-1",
         (
             "kits/north: was never started on this machine",

@@ -142,7 +142,9 @@ def up(
     for name, path in files.items():
         if not path.exists():
             raise ConfigError(f"{path}: no such file; wants the file of silo {name!r} there")
-        read_silo(path)  # whatever is wrong is told before anything is started
+        silo = read_silo(path)  # whatever is wrong is told before anything is started
+        if silo.name != name:
+            raise ConfigError(f"{path}: name: got {silo.name!r}; wants {name!r}, which the file is called")
     if settings.coordinator.host not in ("127.0.0.1", "localhost"):
         here = settings.coordinator.model_copy(update={"host": "127.0.0.1"})
         settings = settings.model_copy(update={"coordinator": here})
