@@ -189,13 +189,14 @@ def test_a_large_reply_is_written_over_the_last_one_but_not_where_that_has_anoth
     assert sorted(path.name for path in tmp_path.glob("reply*")) == ["reply-00005"]
 
 
-def test_killed_while_the_last_large_reply_is_written_over(tmp_path, silos):
+@pytest.mark.parametrize(("name", "left"), [("much", ["reply-00002"]), ("note", [])])
+def test_killed_while_the_last_large_reply_is_written_over(tmp_path, silos, name, left):
     _, border = reopened(silos, tmp_path)
     border.answer(Ask(1, "much", EMPTY))
     (tmp_path / "reply-00001").rename(tmp_path / "reply-00002.part")
     _, border = reopened(silos, tmp_path)
-    assert isinstance(border.answer(Ask(2, "much", EMPTY, 1)).content, bytes)
-    assert sorted(path.name for path in tmp_path.glob("reply*")) == ["reply-00002"]
+    assert isinstance(border.answer(Ask(2, name, EMPTY, 1)).content, bytes)
+    assert sorted(path.name for path in tmp_path.glob("reply*")) == left
 
 
 def test_a_model_that_did_not_change_is_not_written_again(tmp_path, silos):

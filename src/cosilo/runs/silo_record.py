@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from functools import lru_cache
 from hashlib import sha256
@@ -158,7 +159,8 @@ class SiloRecord:
         assert self._state is not None
         (self.folder / before.file_name).replace(self.folder / SPARE_FILE)
         if before.large and not self._state.large:
-            (self.folder / before.reply_name).replace(self.folder / _OLD_REPLY)
+            with suppress(FileNotFoundError):  # a crash cut short what was written over it
+                (self.folder / before.reply_name).replace(self.folder / _OLD_REPLY)
         for name in {*before.models.values()} - {*self._state.models.values()}:
             shutil.rmtree(self.folder / name)
 
