@@ -57,3 +57,7 @@ def test_much_data_decides_that_there_is_nothing():
     little = [(0.8, 0.801), (0.8, 0.799), (0.8, 0.8005)]
     assert told(*little, instances=100_000).startswith("The federation did not help: ")
     assert told(*little, instances=100).startswith("Not decided")
+
+
+def test_an_interval_holds_what_can_be():
+    assert "95 % interval 0.000 to " in told((0.75, 0.79), (0.56, 0.7), instances=50)

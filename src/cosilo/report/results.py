@@ -91,8 +91,8 @@ class Spread:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean."""
-        return self.mean - self.margin, self.mean + self.margin
+        """The 95 % interval of the mean; a ratio of accuracies is not below 0."""
+        return max(0.0, self.mean - self.margin), self.mean + self.margin
 
     @property
     def silos(self) -> int:
