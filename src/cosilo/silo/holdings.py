@@ -149,26 +149,24 @@ class Holdings(Participant, ABC):
         label: NDArray[Any],
         weight: NDArray[np.float64] | None = None,
     ) -> Lessons:
-        """Pool instances with the labels elected for them, checked: the coordinator may be wrong.
+        """Pool instances with the labels elected for them: codes, or soft targets (instances × classes)."""
+        self.check_labels(index, label)
+        codes = label if label.ndim == 2 else label.astype(np.int64)
+        return Lessons(take(self.need_pool(), index), codes, weight, index)
 
-        Labels are codes, or soft targets: instances × classes.
-        """
-        pool = self.need_pool()
-        if label.ndim == 2:
-            if label.shape != (len(index), len(self.task)) or not (label >= 0).all():
-                raise Refused(
-                    f"{self._where}: got soft targets of shape {label.shape}; wants one for each of "
-                    f"{len(index)} instances and {len(self.task)} classes, none below 0"
-                )
-            return Lessons(take(pool, index), label, weight, index)
-        good = index.ndim == 1 and index.shape == label.shape
-        if not good or (len(index) and not (index.min() >= 0 and index.max() < len(pool))):
+    def check_labels(self, index: NDArray[np.integer[Any]], label: NDArray[Any]) -> None:
+        """Raise if labels of pool instances are not what they should be: the coordinator may be wrong."""
+        n_classes, soft = len(self.task), label.ndim == 2
+        if index.ndim != 1 or label.shape != ((len(index), n_classes) if soft else index.shape):
+            wants = f"one for each of {len(index)} instances" + (f" and {n_classes} classes" if soft else "")
+            raise Refused(f"{self._where}: got pseudo-labels of shape {label.shape}; wants {wants}")
+        if len(index) and not (index.min() >= 0 and index.max() < len(self.need_pool())):
             raise Refused(f"{self._where}: got pseudo-labels for instances that its pool does not have")
-        if len(label) and not (label.min() >= 0 and label.max() < len(self.task)):
+        least, most = (label.min(), label.max()) if label.size else (0, 0)
+        if not (least >= 0 and (soft or most < n_classes)):
             raise Refused(f"{self._where}: got pseudo-labels outside its task")
-        if len(np.unique(index.astype(np.int64) * len(self.task) + label)) < len(index):
+        if len(np.unique(index.astype(np.int64) * n_classes + (0 if soft else label))) < len(index):
             raise Refused(f"{self._where}: got a pseudo-label twice; wants each instance once for a class")
-        return Lessons(take(pool, index), label.astype(np.int64), weight, index)
 
     def remember_lessons(self, lessons: Lessons) -> None:
         """Keep what others taught about the pool: the silo can train on later, with more data of its own."""
@@ -184,18 +182,6 @@ class Holdings(Participant, ABC):
             return None
         kept = self.notes.group(_LESSONS)
         return self.pool_lessons(kept["index"], kept["label"], kept.get("weight"))
-
-    def soft_lessons(self, share: NDArray[np.float64]) -> Lessons:
-        """The pool with the share of each class of the task as soft targets, where there is any."""
-        wanted = len(self.need_pool()), len(self.task)
-        if share.shape != wanted:
-            raise Refused(
-                f"{self._where}: got shares of shape {share.shape}; wants one for each of {wanted[0]} pool "
-                f"instances and {wanted[1]} classes"
-            )
-        total = share.sum(axis=1)
-        index = np.flatnonzero(total > 1e-9)
-        return self.pool_lessons(index, share[index] / total[index, None])
 
     def labelled_pool(self) -> tuple[Instances, NDArray[np.str_]]:
         """The public instances and their classes."""

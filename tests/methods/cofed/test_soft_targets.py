@@ -1,9 +1,14 @@
-"""Shares as soft targets, by hand: three instances, two classes, and a silo that votes by rote."""
+"""Shares as soft targets, by hand: four instances, two classes, and a silo that votes by rote."""
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from cosilo import Silo
-from cosilo.methods.cofed.soft_targets import soft_lessons
+from cosilo.errors import Refused
+from cosilo.methods.cofed.soft_targets import soft_lessons, soft_targets
 from cosilo.protocol.stage import LOCAL
 
 
@@ -17,40 +22,67 @@ class Rote:
         return np.array([0, 1, 1, 1])[X[:, 0].astype(int)]
 
 
-def test_shares_are_normalised_and_the_check_is_without_the_own_vote():
-    silo = Silo("a", np.array([[0.0], [1.0]]), np.array([0, 1]), Rote())
-    silo.use_pool(np.array([[0.0], [1.0], [2.0]]))
-    silo.fit(LOCAL)
-    share = np.array([[0.5, 0.25], [0.0, 0.5], [0.5, 0.5]])
-    nothing = np.zeros(0, np.int64)
-    part = np.array([0.25, 0.5])  # it is one of four, and one of two
-    lessons, check = soft_lessons(silo, 0.0, nothing, nothing, nothing, share, part)
-    assert np.allclose(lessons.y, [[2 / 3, 1 / 3], [0, 1], [0.5, 0.5]])
-    # Without it: (0.5 − 0.25) / 0.75 and 0.25 / 0.5; nothing is left of the second; 0.5 / 0.75 and 0.
-    assert np.allclose(check.y, [[0.4, 0.6], [1, 0]])
-    assert check.places.tolist() == [0, 2]
+@pytest.fixture
+def silo():
+    found = Silo("a", np.array([[0.0], [1.0]]), np.array([0, 1]), Rote())
+    found.use_pool(np.arange(4.0)[:, None])
+    found.fit(LOCAL)
+    return found
 
 
-def test_a_class_that_is_not_told_is_learnt_by_its_label():
-    silo = Silo("a", np.array([[0.0], [1.0]]), np.array([0, 1]), Rote())
-    silo.use_pool(np.array([[0.0], [1.0], [2.0]]))
-    silo.fit(LOCAL)
-    share = np.array([[0.5, 0.0], [0.0, 0.0], [0.5, 0.0]])
-    index, label = np.array([1, 2]), np.array([1, 1])
-    lessons, check = soft_lessons(silo, 0.0, index, label, np.array([1, 0]), share, np.array([0.0, 0.0]))
-    assert np.allclose(lessons.y, [[1, 0], [0, 1], [0, 1]])
-    assert check.places.tolist() == [0, 1]  # the third label does not stand without its vote
+def lessons_of(silo, index, label, stands, share, part):
+    return soft_lessons(silo, 0.0, *map(np.array, (index, label, stands, share, part)))
 
 
-def test_the_check_of_such_a_class_leaves_out_what_the_silos_own_vote_decided():
-    silo = Silo("a", np.array([[0.0], [1.0]]), np.array([0, 1]), Rote())
-    silo.use_pool(np.arange(4.0)[:, None])
-    silo.fit(LOCAL)
+def test_shares_are_squared_and_the_check_is_without_the_own_vote(silo):
+    # Instance 1 goes to neither class. The silo, one of four and one of two, said 0 and 1 of the others.
+    share, part = [[0.5, 0.25], [0.5, 0.5]], [0.25, 0.5]
+    lessons, check = lessons_of(silo, [0, 2], [0, 0], [1, 1], share, part)
+    assert lessons.places.tolist() == check.places.tolist() == [0, 2]
+    assert np.allclose(lessons.y, [[0.8, 0.2], [0.5, 0.5]])
+    # Without it: (0.5 − 0.25) / 0.75 and 0.25 / 0.5, a third and a half; then 0.5 / 0.75 and nothing.
+    assert np.allclose(check.y, [[4 / 13, 9 / 13], [1, 0]])
+
+
+def test_the_check_leaves_out_what_the_silos_own_vote_decided(silo):
+    share = [[1.0, 0.0], [0.0, 0.5]]
+    lessons, check = lessons_of(silo, [0, 3], [0, 1], [1, 0], share, [0.25, 0.25])
+    assert len(lessons) == 2
+    assert check.places.tolist() == [0]
+
+
+def test_a_class_that_is_not_told_is_learnt_by_its_label(silo):
     # Of class 0 shares are told, of class 1 none; instances 2 and 3 have it, the last by the silo's own vote.
-    share = np.array([[1.0, 0.0], [0.5, 0.0], [0.25, 0.0], [0.0, 0.0]])
-    lessons, check = soft_lessons(
-        silo, 0.0, np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([1, 1, 0]), share, np.full(2, 0.25)
-    )
-    assert lessons.y.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
-    assert check.places.tolist() == [0, 1, 2]
-    assert check.y[-1].tolist() == [0, 1]
+    share = [[1.0, 0.0], [0.25, 0.0], [0.0, 0.0]]
+    lessons, check = lessons_of(silo, [0, 2, 3], [0, 1, 1], [1, 1, 0], share, [0.25, 0.25])
+    assert lessons.y.tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert check.places.tolist() == [0, 2]
+    assert check.y.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("index", "label", "share", "words"),
+    [
+        ([0, 9], [0, 0], [[1.0, 0.0], [1.0, 0.0]], "instances that its pool does not have"),
+        ([0, 0], [0, 0], [[1.0, 0.0], [1.0, 0.0]], "twice"),
+        ([0, 1], [0, 2], [[1.0, 0.0], [1.0, 0.0]], "outside its task"),
+        ([0, 1], [0, 1], [[1.0, 0.0, 0.0]] * 2, r"shape \(2, 3\); wants one for each of 2 instances and 2"),
+    ],
+)
+def test_what_no_election_says_is_refused(silo, index, label, share, words):
+    with pytest.raises(Refused, match=words):
+        lessons_of(silo, index, label, [1, 1], share, [0.25, 0.25])
+
+
+@given(
+    share=arrays(np.uint8, (6, 3)).map(lambda found: found / 255),
+    label=arrays(np.int64, 6, elements=st.integers(0, 2)),
+)
+def test_targets_add_up_to_one_and_keep_the_order_of_the_shares(share, label):
+    found = soft_targets(share, label)
+    assert np.allclose(found.sum(axis=1), 1)
+    for row, targets, code in zip(share, found, label, strict=True):
+        if row[code] > 0:
+            assert (np.argsort(row, kind="stable") == np.argsort(targets, kind="stable")).all()
+        else:
+            assert targets.tolist() == np.eye(3)[code].tolist()

@@ -69,14 +69,14 @@ class CoFED(Method):
     ----------
     alpha : float in [0, 1], default 0.3
         An instance enters class c only if more than this share of the silos that have c says so (eq. 18).
-        Soft targets have no threshold.
     margin : float in [0, 1), default 0.0
         A silo abstains unless its most likely class leads the second by more than this probability.
     rule : {"shares", "winner", "paper"}, default "shares"
         What is elected. winner: an instance goes to the class with the largest share over all classes, and
-        counts fully if it leads by two votes. shares: networks learn the shares of their own classes as soft
-        targets; others as by winner. paper: an instance enters every class that more than α of its silos gave
-        it; then `weights` and `accept` are the paper's too ("equal" and "always"), unless they are given.
+        counts fully if it leads by two votes. shares: the same, but networks learn the shares of all their
+        classes as soft targets there, sharpened. paper: an instance enters every class that more than α of
+        its silos gave it; then `weights` and `accept` are the paper's too ("equal" and "always"), unless they
+        are given.
     weights : {"agreement", "equal", "size", "accuracy"} or dict of float, default "agreement"
         What a vote weighs (§ 4.6): by how far a silo's votes go with those of the others, the same, by
         training size (none more than ten times the median), by validation accuracy, or given by silo.

@@ -132,7 +132,7 @@ class ByThreshold:
 class ByShares:
     """An instance goes to the class that leads over all classes, and counts fully if it leads by two votes.
 
-    `soft` also tells silos the shares of all their classes, for networks to learn as soft targets.
+    `soft` also tells silos the shares that their other classes have there, for networks to learn.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class ByShares:
             "weight": np.maximum(np.rint(255 * counts), 1).astype(np.uint8),
         }
         if self._shares is not None:
-            told["shares"] = np.ascontiguousarray(self._shares[:, task])
+            told["shares"] = self._shares[np.ix_(index, task)]
             told["part"] = part.astype(np.float32)
         return told
 
@@ -219,18 +219,6 @@ def without_vote(
     mine[voted, vote[voted]] = part[vote[voted]]
     left = np.where(share > 0, share - mine, 0.0)  # a class that only a few have is not told: 0
     return np.asarray(np.maximum(left, 0) / np.maximum(1 - part, 1e-9))
-
-
-def with_labels(share: NDArray[np.float64], index: NDArray[Any], label: NDArray[Any]) -> NDArray[np.float64]:
-    """The shares of instances, or all of the share for the class that an instance is labelled with.
-
-    >>> with_labels(np.array([[0.5, 0.25], [1.0, 0.0]]), np.array([0]), np.array([1]))
-    array([[0., 1.],
-           [1., 0.]])
-    """
-    found = share.copy()
-    found[index] = np.eye(share.shape[1])[label]
-    return found
 
 
 def _own_codes(task: list[int], n_classes: int) -> NDArray[np.int32]:
