@@ -1,8 +1,6 @@
 """Carrying out a run on a running coordinator, in as many jobs as it takes."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from cosilo.engines.flare import need_flare
 from cosilo.engines.flare.admission import check_admitted
@@ -10,12 +8,12 @@ from cosilo.engines.flare.kit_settings import HOLD, read_kit_settings
 from cosilo.engines.flare.party_files import FederationSettings, as_federation
 from cosilo.engines.flare.processes import server_kit
 from cosilo.engines.flare.session import Session, session
+from cosilo.engines.flare.story import Story, Tell
 from cosilo.errors import RunError
 from cosilo.federation.late import check_is_new
 from cosilo.runs.durable_files import read_json, read_lines, write_json
 from cosilo.runs.run import RunDirectory, locked, new_folder_name
 
-Tell = Callable[[str], None]
 _FILE = "federation.json"
 #: After a restart of the coordinator it takes silos some seconds to find it again.
 _MOMENT = 20.0
@@ -63,7 +61,7 @@ def add(folder: Path, name: str, tell: Tell, patience: float = 60.0) -> RunDirec
         past = len(read_lines(folder / "events.jsonl"))
         job = flare.submit(settings, folder.name, late=name)
         tell(f"{folder.name}: job {job}")
-        why = flare.follow(job, folder, past, lambda event: _tell(event, tell))
+        why = flare.follow(job, folder, past, Story(tell))
     run = RunDirectory(folder)
     if name not in run.about["silos"]:
         raise RunError(f"{why or 'the job ended on its way'}\nthe run is as it was; add the silo again")
@@ -107,7 +105,7 @@ def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Te
         job = job or flare.submit(settings, folder.name)
         tell(f"{folder.name}: job {job}")
         try:
-            last = flare.follow(job, folder, past, lambda event: _tell(event, tell))
+            last = flare.follow(job, folder, past, Story(tell))
         except KeyboardInterrupt:
             flare.stop(job)
             raise RunError("stopped") from None
@@ -140,15 +138,3 @@ def _then(folder: Path) -> str:
     if (folder / "run.json").exists() and RunDirectory(folder).status == "refused":
         return f"nothing was computed; the run is in {folder}"
     return f"completed steps are kept: cosilo resume {folder}"
-
-
-def _tell(event: dict[str, Any], tell: Tell) -> None:
-    match event:
-        case {"event": "ask", "step": step, "silos": silos}:
-            tell(f"{step}: asked {len(silos)} silos")
-        case {"event": "answered", "step": step, "seconds": seconds}:
-            tell(f"{step}: done in {seconds:.1f} s")
-        case {"event": "failure", "text": text}:
-            tell(text)
-        case {"event": "resume"}:
-            tell("continues where it stopped")

@@ -13,6 +13,7 @@ from cosilo.engines.flare.kit_settings import HOLD
 from cosilo.engines.flare.names import ADMIN, COORDINATOR
 from cosilo.engines.flare.party_files import FederationSettings
 from cosilo.engines.flare.reach import is_open
+from cosilo.engines.flare.story import Story
 from cosilo.errors import ConfigError, RunError
 from cosilo.runs.durable_files import read_json, read_lines
 from cosilo.text import listing
@@ -73,7 +74,7 @@ class Session:
         """What FLARE says about a job."""
         return str(self._flare.get_job_status(job))
 
-    def follow(self, job: str, folder: Path, past: int, tell: Callable[[dict[str, Any]], None]) -> str:
+    def follow(self, job: str, folder: Path, past: int, story: Story) -> str:
         """Tell what happens in a run until it finished, stopped or its job ended; why, if it did not finish.
 
         The first `past` events are from before this job. When a silo that was lost is there again the job is
@@ -90,7 +91,7 @@ class Session:
             new = read_lines(folder / "events.jsonl")[seen:]
             seen += len(new)
             for event in new:
-                tell(event)
+                story(event)
                 match event:
                     case {"event": "failure", "kind": "lost", "silo": silo}:
                         lost.add(silo)
@@ -102,6 +103,7 @@ class Session:
                         return str(text)
             if ended:
                 return f"the job ended on its way ({self.status(job)})"
+            story.wait()
             time.sleep(0.1)
 
 
