@@ -85,14 +85,15 @@ def learnt(
     """The accuracy of a silo after an update, ÷ the one before."""
     OneThread()
     keep_freed_memory()
-    (way, place), (X, y) = job, silos[job[1]].data.test
-    network = copy.deepcopy(networks[place])
+    way, place = job
+    silo, network = silos[place], copy.deepcopy(networks[place])
+    assert silo.data.test is not None
+    X, y = silo.data.test
     before = np.mean(network.predict(X) == y)
+    taught = lessons(way, ballots, place, pool).after(silo.data.train)
     schedule = "constant" if way.endswith("constant") else "cosine"
-    taught = lessons(way, ballots, place, pool).after(silos[place].data.train)
-    training = network.update.but(passes=PASSES, schedule=schedule)
-    options = {"n_classes": len(silos[place].task), "seed": 2, "update": True, "warm": True}
-    network.fit(taught.X, taught.y, training=training.on(len(taught)), **options)
+    training = network.update.but(passes=PASSES, schedule=schedule).on(len(taught))
+    network.fit(taught.X, taught.y, n_classes=len(silo.task), seed=2, warm=True, training=training)
     return float(np.mean(network.predict(X) == y) / before)
 
 

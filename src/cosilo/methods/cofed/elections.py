@@ -167,7 +167,7 @@ class ByShares:
             "weight": np.maximum(np.rint(255 * counts), 1).astype(np.uint8),
         }
         if self._shares is not None:
-            told["shares"] = self._shares[np.ix_(index, task)]
+            told["shares"] = self._shares[index[:, None], task]
             told["part"] = part.astype(np.float32)
         return told
 
