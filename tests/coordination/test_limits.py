@@ -158,7 +158,7 @@ SHARES = np.repeat(np.array([[200, 55], [55, 200]], np.uint8), 50, axis=0)
     [
         (SHARES, None),
         (SHARES[:, ::-1].copy(), "labels it was sent do not go with its own votes"),
-        (SHARES[:99], "got shares of shape (99, 2); wants one for each of 100 pool instances and 2 classes"),
+        (SHARES[:99], "pseudo-labels of shape (99, 2); wants one for each of 100 instances and 2 classes"),
     ],
 )
 def test_soft_targets_have_to_go_with_the_votes_of_a_network_too(tmp_path, shares, wrong):

@@ -92,7 +92,7 @@ def test_a_damaged_account_is_not_an_empty_one(ledger):
     path = ledger.folder / "ledger.jsonl"
     whole = path.read_bytes()
     path.write_bytes(b"x" + whole)
-    with pytest.raises(RunError, match=r"ledger.jsonl: line 1 is damaged; restore it from a copy"):
+    with pytest.raises(RunError, match=r"ledger.jsonl: line 1 is damaged, not as it was written; restore it"):
         ledger.spent(records(1))
     path.write_bytes(whole)
     (ledger.folder / "one.records").unlink()

@@ -1,4 +1,4 @@
-"""What is kept at a participant between steps: whoever writes need not say that something changed."""
+"""What is kept at a participant between steps, and what its policy and its name have to be."""
 
 import numpy as np
 import pytest
@@ -19,25 +19,6 @@ class Nobody(Participant):
 
     def perform(self, step, message, number):
         return None
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda one: one.notes.__setitem__("seen", 2),
-        lambda one: one.notes.update(seen=2),
-        lambda one: one.notes.setdefault("more", 1),
-        lambda one: one.notes.pop("seen"),
-        lambda one: one.notes.clear(),
-        lambda one: one.scores.take(LOCAL, Measure.OWN, Score(0.5, 2)),
-    ],
-)
-def test_every_way_to_write_is_noticed(write):
-    one = Nobody("a", [])
-    one.recall(False, {"seen": 1}, {})
-    assert not one.changed
-    write(one)
-    assert one.changed
 
 
 def test_reading_changes_nothing():
