@@ -12,12 +12,12 @@ COSILO_DATA. Silos train and vote once, and some then learn in each of these way
 With 20 voters, four silos that learn, and three minutes; `whole` has 50 voters, six silos and ten minutes.
 """
 
-import copy
 import os
 import statistics
 import sys
-from functools import partial
+from collections.abc import Callable, Iterable
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,79 +40,92 @@ PASSES, ALPHA = 24_000, 0.3
 WAYS = ["paper", "all_shares", "paper_constant", "all_shares_constant", "won_1", "won_2", "won_4", "labels"]
 
 
-def members(seed: int, voters: int) -> tuple[list[Silo], NDArray[np.uint8]]:
-    """The silos of a development seed, and the pool."""
-    values = find("cofed_cifar").case("non_iid", "night") | {"seed": seed}
-    values["simulation"]["split"]["silos"] = voters
-    made, pool = build.make_members(validate(values, "cofed_cifar"), build.Source("cofed_cifar", RECIPES))
-    assert pool is not None
-    return [silo for silo in made if isinstance(silo, Silo)], np.asarray(pool.X)
+class Experiment:
+    """Silos, what each is after local training, and what all of them voted."""
+
+    def __init__(self, seed: int, voters: int) -> None:
+        values = find("cofed_cifar").case("non_iid", "night") | {"seed": seed}
+        values["simulation"]["split"]["silos"] = voters
+        made, pool = build.make_members(validate(values, "cofed_cifar"), build.Source("cofed_cifar", RECIPES))
+        assert pool is not None
+        self.pool = np.asarray(pool.X)
+        self.silos = [silo for silo in made if isinstance(silo, Silo)]
+        self.weights, votes = zip(*side_by_side(self.alone, range(voters)), strict=True)
+        words = vocabulary(silo.task for silo in self.silos)
+        tasks = [silo.task.codes_in(words) for silo in self.silos]
+        said = [np.array(task)[vote] for task, vote in zip(tasks, votes, strict=True)]
+        self.ballots = Ballots([silo.name for silo in self.silos], said, tasks, len(words))
+
+    def network(self, place: int) -> Network:
+        """That of a silo, untrained."""
+        learner = self.silos[place].learner
+        assert isinstance(learner, Network)
+        learner.begin(self.pool[:2], n_classes=len(self.silos[place].task), seed=1)
+        return learner
+
+    def alone(self, place: int) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+        """A silo's network after local training, and its votes."""
+        network, silo = self.network(place), self.silos[place]
+        network.fit(*silo.data.train, n_classes=len(silo.task), seed=1)
+        return network.weights(), network.predict(self.pool)
+
+    def lessons(self, way: str, place: int) -> Lessons:
+        """What a silo is taught in one of the ways."""
+        ballots, task = self.ballots, self.ballots.tasks[place]
+        alike = [1.0] * len(ballots.names)
+        if way.startswith("paper"):
+            index, label = ByThreshold(ballots, ALPHA, alike).labels(task)
+            return Lessons(take(self.pool, index), label)
+        index, label = ByShares(ballots, alike, ALPHA).labels(task)
+        if way == "labels":
+            return Lessons(take(self.pool, index), label)
+        votes, holders = np.stack(ballots.votes), ballots.holders()[task]
+        share = np.stack([(votes == code).sum(axis=0) for code in task], axis=1) / holders
+        if way.startswith("all_shares"):
+            index = np.flatnonzero(share.sum(axis=1))
+        found = share[index] ** (int(way[-1]) if way.startswith("won") else 1)
+        return Lessons(take(self.pool, index), found / found.sum(axis=1, keepdims=True))
+
+    def learnt(self, job: tuple[str, int]) -> float:
+        """The accuracy of a silo after an update, ÷ the one before."""
+        way, place = job
+        silo, network = self.silos[place], self.network(place)
+        assert silo.data.test is not None
+        X, y = silo.data.test
+        network.set_weights(self.weights[place])
+        before = np.mean(network.predict(X) == y)
+        taught = self.lessons(way, place).after(silo.data.train)
+        schedule = "constant" if way.endswith("constant") else "cosine"
+        training = network.update.but(passes=PASSES, schedule=schedule).on(len(taught))
+        network.fit(taught.X, taught.y, n_classes=len(silo.task), seed=2, warm=True, training=training)
+        return float(np.mean(network.predict(X) == y) / before)
 
 
-def alone(silo: Silo, pool: NDArray[np.uint8]) -> tuple[Network, NDArray[np.int64]]:
-    """A silo's network after local training, and its votes."""
+def side_by_side(work: Callable[[Any], Any], jobs: Iterable[Any]) -> list[Any]:
+    """One process a core; what the work needs is there when they fork."""
+    global _work
+    _work = work
+    with get_context("fork").Pool(os.cpu_count()) as workers:
+        return workers.map(_at_work, jobs, chunksize=1)
+
+
+def _at_work(job: Any) -> Any:
     OneThread()
     keep_freed_memory()
-    assert isinstance(silo.learner, Network)
-    silo.learner.fit(*silo.data.train, n_classes=len(silo.task), seed=1)
-    return silo.learner, silo.learner.predict(pool)
+    return _work(job)
 
 
-def lessons(way: str, ballots: Ballots, place: int, pool: NDArray[np.uint8]) -> Lessons:
-    """What a silo is taught in one of the ways."""
-    task, weights = ballots.tasks[place], [1.0] * len(ballots.names)
-    if way.startswith("paper"):
-        index, label = ByThreshold(ballots, ALPHA, weights).labels(task)
-        return Lessons(take(pool, index), label)
-    index, label = ByShares(ballots, weights, ALPHA).labels(task)
-    if way == "labels":
-        return Lessons(take(pool, index), label)
-    votes, holders = np.stack(ballots.votes), ballots.holders()[task]
-    share = np.stack([(votes == code).sum(axis=0) for code in task], axis=1) / holders
-    if way.startswith("all_shares"):
-        index = np.flatnonzero(share.sum(axis=1))
-    found = share[index] ** (int(way[-1]) if way.startswith("won") else 1)
-    return Lessons(take(pool, index), found / found.sum(axis=1, keepdims=True))
-
-
-def learnt(
-    job: tuple[str, int],
-    silos: list[Silo],
-    networks: list[Network],
-    ballots: Ballots,
-    pool: NDArray[np.uint8],
-) -> float:
-    """The accuracy of a silo after an update, ÷ the one before."""
-    OneThread()
-    keep_freed_memory()
-    way, place = job
-    silo, network = silos[place], copy.deepcopy(networks[place])
-    assert silo.data.test is not None
-    X, y = silo.data.test
-    before = np.mean(network.predict(X) == y)
-    taught = lessons(way, ballots, place, pool).after(silo.data.train)
-    schedule = "constant" if way.endswith("constant") else "cosine"
-    training = network.update.but(passes=PASSES, schedule=schedule).on(len(taught))
-    network.fit(taught.X, taught.y, n_classes=len(silo.task), seed=2, warm=True, training=training)
-    return float(np.mean(network.predict(X) == y) / before)
+_work: Callable[[Any], Any]
 
 
 def main() -> None:
     words = sys.argv[1:]
     whole = "whole" in words
     seed = next((int(word) for word in words if word.isdigit()), 1)
-    silos, pool = members(seed, 50 if whole else 20)
-    with get_context("fork").Pool(os.cpu_count()) as workers:
-        networks, votes = zip(*workers.map(partial(alone, pool=pool), silos, chunksize=1), strict=True)
-    words_of = vocabulary(silo.task for silo in silos)
-    tasks = [silo.task.codes_in(words_of) for silo in silos]
-    said = [np.array(task)[vote] for task, vote in zip(tasks, votes, strict=True)]
-    ballots = Ballots([silo.name for silo in silos], said, tasks, len(words_of))
-    drawn = np.random.default_rng(seed).choice(len(silos), 6 if whole else 4, replace=False).tolist()
-    work = partial(learnt, silos=silos, networks=list(networks), ballots=ballots, pool=pool)
-    with get_context("fork").Pool(os.cpu_count()) as workers:
-        jobs = [(way, place) for way in WAYS for place in drawn]
-        found = dict(zip(jobs, workers.map(work, jobs, chunksize=1), strict=True))
+    one = Experiment(seed, voters=50 if whole else 20)
+    drawn = np.random.default_rng(seed).choice(len(one.silos), 6 if whole else 4, replace=False).tolist()
+    jobs = [(way, place) for way in WAYS for place in drawn]
+    found = dict(zip(jobs, side_by_side(one.learnt, jobs), strict=True))
     for way in WAYS:
         values = [found[way, place] for place in drawn]
         gain, half = interval([found[way, place] - found["paper", place] for place in drawn])
