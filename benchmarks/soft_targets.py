@@ -9,7 +9,7 @@ COSILO_DATA. Silos train and vote once, and some then learn in each of these way
   1 is the shares as they are, and the higher the power the nearer to labels; `labels` are these;
 - `…_constant`: with a learning rate that stays, instead of one that falls to 0.
 
-With 20 voters, four silos that learn, and three minutes; `whole` has 50 voters, six silos and ten minutes.
+With 20 voters and four silos that learn; `whole` has 50 voters and six silos, and takes five minutes.
 """
 
 import os
