@@ -1,9 +1,9 @@
 """Shares of the votes as soft targets for a network.
 
-A network learns the shares of its own classes, squared, of the instances that one of these has won. The best
-of its own classes is wrong where another class leads: on CIFAR-100 half of the pool is of nobody in a silo,
-and a network that learns shares of all of it gains less than by the paper's rule. Squares say what leads more
-clearly than shares do, and still say what comes next (docs/cofed.md has the figures).
+A network learns the shares of its own classes, squared, of the instances that one of these has won. Where
+another class leads, the best of its own classes is wrong: most of a pool may be like that, and a network that
+learns shares of all of it gains less than by the paper's rule. Squares say what leads more clearly than
+shares do, and still say what comes next (docs/cofed.md has the figures).
 """
 
 from typing import Any
