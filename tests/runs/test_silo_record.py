@@ -14,7 +14,7 @@ from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
 from cosilo.protocol.carrier import Ask
-from cosilo.protocol.stage import LOCAL, Measure
+from cosilo.protocol.stage import LOCAL, Measure, Score
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import outgoing
 from cosilo.runs.kept_models import model_bytes
@@ -45,6 +45,13 @@ class Noting(Method):
     @step(votes="labels")
     def much(self, silo):
         return {"votes": np.zeros(100_000, np.int8)}
+
+    written: ClassVar = None
+
+    @step()
+    def write(self, silo):
+        """Whatever a test wants."""
+        self.written(silo)
 
     @step()
     def look(self, silo):
@@ -111,6 +118,27 @@ def test_model_scores_and_notes_come_back(tmp_path, silos):
     X = silo.data.train[0]
     np.testing.assert_array_equal(again.predict(X), silo.predict(X))
     assert model_bytes(tmp_path) > 0
+
+
+@pytest.mark.parametrize(
+    ("write", "notes"),
+    [
+        (lambda silo: silo.notes.__setitem__("seen", 2), {"seen": 2}),
+        (lambda silo: silo.notes.update(seen=2), {"seen": 2}),
+        (lambda silo: silo.notes.setdefault("more", 1), {"seen": 1, "more": 1}),
+        (lambda silo: silo.notes.pop("seen"), {}),
+        (lambda silo: silo.notes.clear(), {}),
+        (lambda silo: silo.scores.take(LOCAL, Measure.OWN, Score(0.5, 2)), {"seen": 1}),
+    ],
+)
+def test_whatever_a_step_writes_is_saved_and_nobody_has_to_say_so(tmp_path, silos, monkeypatch, write, notes):
+    monkeypatch.setattr(Noting, "written", staticmethod(write))
+    silo, border = reopened(silos, tmp_path)
+    for number, name in enumerate(["note", "write"], start=1):
+        assert isinstance(border.answer(Ask(number, name, EMPTY)).content, bytes)
+    again, _ = reopened(silos, tmp_path)
+    assert dict(again.notes) == notes
+    assert again.scores == silo.scores
 
 
 def test_a_step_that_failed_or_was_cut_short_did_not_happen(tmp_path, silos):
