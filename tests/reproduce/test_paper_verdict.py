@@ -169,6 +169,17 @@ def test_with_one_seed_silos_are_the_pairs():
     assert judge_claim(claim(["x"], ["y"]), more, silos).lead.over == "seeds"
 
 
+def test_a_seed_compares_the_silos_that_both_methods_have():
+    claim = Claim(text="ahead", more=["c"], than=["f"])
+    values = {"c": [0.5, 0.5, 0.6], "f": [0.6, 0.6, 0.7]}  # means over other silos: one that is better
+    mine = [{"a": 0.5}, {"a": 0.5}, {"a": 0.6}]
+    theirs = [{"a": 0.4, "b": 0.8}, {"a": 0.39, "b": 0.81}, {"a": 0.5, "b": 0.9}]
+    found = judge_claim(claim, values, {"c": mine, "f": theirs})
+    assert found.verdict == "holds"
+    assert found.lead.mean == pytest.approx((0.1 + 0.11 + 0.1) / 3)
+    assert (found.lead.pairs, found.lead.over) == (3, "seeds")
+
+
 def test_seeds_that_one_side_lacks_are_left_out():
     values = {"x": [2.0, None, 2.1, 2.2], "y": [1.0, 9.0, 1.2, 1.1]}
     assert judge_claim(claim(["x"], ["y"]), values).lead.pairs == 3

@@ -1,6 +1,7 @@
 """Whether a number is reached and a claim holds: arithmetic on values by seed, and by silo."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -147,30 +148,29 @@ def _lead(more: str, than: str | float, values: Values, silos: SiloValues) -> Le
     """By how much one path is above another one, or above a number."""
     mine = values.get(more, [])
     others = [than] * len(mine) if isinstance(than, float) else values.get(than, [])
-    differences = [
-        one - other for one, other in zip(mine, others, strict=False) if one is not None and other is not None
-    ]
-    if not differences:
+    by_seed: list[float] = []
+    by_silo: list[float] = []
+    for place, (one, other) in enumerate(zip(mine, others, strict=False)):
+        if one is None or other is None:
+            continue
+        pairs = _differences_of_silos(more, than, silos, place)
+        by_silo += pairs
+        # A method may have been run for some of the silos: the others' values are no match for theirs.
+        by_seed.append(statistics.fmean(pairs) if pairs else one - other)
+    if not by_seed:
         return None
-    if len(differences) < ENOUGH_SEEDS:
-        by_silo = _differences_by_silo(more, than, silos)
-        if len(by_silo) >= ENOUGH_SEEDS:
-            return _interval(by_silo, "silos")
-    return _interval(differences, "seeds")
+    if len(by_seed) < ENOUGH_SEEDS <= len(by_silo):
+        return _interval(by_silo, "silos")
+    return _interval(by_seed, "seeds")
 
 
-def _differences_by_silo(more: str, than: str | float, silos: SiloValues) -> list[float]:
-    """Of the silos that both have, over all seeds."""
-    found = []
-    for place, mine in enumerate(silos.get(more, [])):
-        if mine is None:
-            continue
-        if isinstance(than, float):
-            found += [value - than for value in mine.values()]
-            continue
-        theirs = _at(silos, than, place)
-        found += [value - theirs[name] for name, value in mine.items() if name in theirs]
-    return found
+def _differences_of_silos(more: str, than: str | float, silos: SiloValues, place: int) -> list[float]:
+    """Of the silos that both have on a seed."""
+    mine = _at(silos, more, place)
+    if isinstance(than, float):
+        return [value - than for value in mine.values()]
+    theirs = _at(silos, than, place)
+    return [value - theirs[name] for name, value in mine.items() if name in theirs]
 
 
 def _interval(differences: Sequence[float], over: Literal["seeds", "silos"]) -> Lead:
