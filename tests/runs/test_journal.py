@@ -4,7 +4,7 @@ import pytest
 from cosilo.errors import RunError
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.wire import encode
-from cosilo.runs.durable_files import digest, read_lines
+from cosilo.runs.durable_files import checksum, read_lines
 from cosilo.runs.journal import Arrival, Journal, Mark, Replies
 
 BODY = encode({"votes": np.array([1, 2], np.int8)})
@@ -94,7 +94,7 @@ def test_what_a_crash_left_of_a_small_reply_is_written_over(tmp_path, left):
     journal = Journal(tmp_path / "j")
     entry = journal.entry(1, "label", ["a", "b", "c"])
     assert sorted(entry.there) == ["a"]
-    entry.keep("b", BODY, Arrival(0.1, {}, digest(BODY)))
+    entry.keep("b", BODY, Arrival(0.1, {}, checksum(BODY)))
     journal.close(entry)
     again = Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
     assert sorted(again.there) == ["a", "b"]
@@ -107,7 +107,7 @@ def test_a_damaged_small_reply_is_named(tmp_path):
     path = tmp_path / "j/00001-label/small"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"\7")
-    entry.arrivals["c"].digest = digest(BODY)
+    entry.arrivals["c"].checksum = checksum(BODY)
     with pytest.raises(RunError, match=r"small: is damaged \(its checksum differs\)"):
         Replies(entry)["c"]
     path.write_bytes(b"[" + whole[1:])

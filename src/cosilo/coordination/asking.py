@@ -13,7 +13,7 @@ from cosilo.protocol.forms import Expected
 from cosilo.protocol.message import Fields, Message, check, describe, payload
 from cosilo.protocol.step import HELLO, Step
 from cosilo.protocol.wire import decode, encode
-from cosilo.runs.durable_files import digest
+from cosilo.runs.durable_files import checksum
 from cosilo.runs.journal import Arrival, Entry, Journal
 from cosilo.text import plain
 
@@ -131,7 +131,7 @@ class Asking:
             # A reply that arrived before a crash, in an ask that was not completed.
             if name in there:
                 content, fields = entry.content(name), describe(entry.read(name), step.fields)
-                entry.arrivals[name] = Arrival(0.0, fields, digest(content))
+                entry.arrivals[name] = Arrival(0.0, fields, checksum(content))
                 entry.received[name] = len(content)
                 body(name)  # for its size
                 if line:
@@ -167,8 +167,8 @@ class Asking:
                 text = f"silo {answer.silo!r}: its reply was rejected: {what}"
                 failure, reply = Failure(FailureKind.REJECTED, text), None
             else:
-                seconds, whole = round(answer.seconds, 6), answer.digest or digest(answer.content)
-                entry.keep(answer.silo, answer.content, Arrival(seconds, fields, whole), answer.file)
+                arrival = Arrival(round(answer.seconds, 6), fields, checksum(answer.content))
+                entry.keep(answer.silo, answer.content, arrival, answer.file)
                 self._answered[answer.silo] = entry.number
         facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
         if failure:

@@ -30,7 +30,6 @@ from cosilo.protocol.message import Message, check, describe
 from cosilo.protocol.participant import Participant, Procedure, refusals
 from cosilo.protocol.step import HELLO, Step
 from cosilo.protocol.wire import decode, encode
-from cosilo.runs.durable_files import digest
 from cosilo.runs.silo_record import SiloRecord, digest_of
 from cosilo.silo.silo import Silo
 
@@ -119,14 +118,14 @@ class Boundary:
             if reply is None:
                 message, seconds = self._compute(ask)
                 reply = encode(message)
-                whole = digest(reply)
+                whole = sha256(reply).hexdigest()
                 self._record.complete(ask.number, ask.step, ask.body, reply, whole, self.silo)
             else:
-                message, whole = decode(reply), digest(reply)
+                message, whole = decode(reply), sha256(reply).hexdigest()
             fields = describe(message, self._steps[ask.step].fields)
             self._record.audit.left(ask.number, ask.step, fields, len(reply), whole, seconds)
             self.silo.left({field["kind"] for field in fields.values()})
-            return Answer(self.silo.name, reply, seconds, whole, self._record.kept)
+            return Answer(self.silo.name, reply, seconds, self._record.kept)
         except RunError:
             raise  # the silo's own disk fails: the run cannot continue
         except Exception as error:

@@ -44,8 +44,6 @@ class Answer:
     content: bytes | Failure
     #: 0 if nothing was computed: a step that failed, or was done before.
     seconds: float = 0.0
-    #: The SHA-256 of the content, if the silo is of this coordinator's owner; empty: not known.
-    digest: str = ""
     #: The file that holds just the content, if that is large and the silo's record is on this machine.
     file: Path | None = None
 

@@ -6,9 +6,11 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
+
+import xxhash
 
 from cosilo.errors import RunError
 
@@ -16,6 +18,8 @@ from cosilo.errors import RunError
 _CHECKSUM = "checksum"
 #: Longer JSON, in characters, is for programs only.
 _READABLE = 2**18
+#: Bytes of a file that are read at a time.
+_BLOCK = 2**20
 
 
 @contextmanager
@@ -133,18 +137,21 @@ def _as_written(value: Any) -> bool:
     return bool(told == _checksum(value))
 
 
-def digest(*parts: bytes) -> str:
-    """The SHA-256 of some bytes."""
-    found = sha256()
+def checksum(*parts: bytes) -> str:
+    """Tells damage by accident, and not by somebody who means it: a fifth of SHA-256's time or less."""
+    found = xxhash.xxh3_128()
     for part in parts:
         found.update(part)
     return found.hexdigest()
 
 
-def digest_of_file(path: Path) -> str:
-    """The SHA-256 of a file, which is not in memory as a whole."""
+def checksum_of_file(path: Path) -> str:
+    """The same of a file, which is not in memory as a whole."""
+    found, buffer = xxhash.xxh3_128(), memoryview(bytearray(_BLOCK))
     with path.open("rb", buffering=0) as file:
-        return file_digest(file, "sha256").hexdigest()
+        while size := file.readinto(buffer):
+            found.update(buffer[:size])
+    return found.hexdigest()
 
 
 def append_line(path: Path, value: Any) -> None:

@@ -13,7 +13,7 @@ from cosilo.protocol.message import Fields, Message
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import (
     append_line,
-    digest,
+    checksum,
     drop_partial_line,
     explain_write_errors,
     link,
@@ -33,8 +33,8 @@ class Arrival:
     #: Of the silo's processor.
     seconds: float
     fields: dict[str, dict[str, Any]]
-    #: The reply's SHA-256; empty in runs of earlier versions.
-    digest: str = ""
+    #: Of the reply; empty in runs of earlier versions.
+    checksum: str = ""
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Entry:
         arrival = self.arrivals.get(silo)
         try:
             content = self.content(silo)
-            if arrival is not None and arrival.digest and digest(content) != arrival.digest:
+            if arrival is not None and arrival.checksum and checksum(content) != arrival.checksum:
                 raise BadMessage("its checksum differs")
             return Fields(decode(content))
         except (BadMessage, FileNotFoundError) as error:
@@ -221,7 +221,7 @@ class Journal:
             "over": mark.over,
         }
         content = encode({**mark.state, "meta": json.dumps(meta)})
-        write(self._mark_path, f"{digest(content)}\n".encode(), content)
+        write(self._mark_path, f"{checksum(content)}\n".encode(), content)
         self.last_mark = mark
         self._drop_marked()
 
@@ -234,7 +234,7 @@ class Journal:
             return None
         try:
             told, _, content = self._mark_path.read_bytes().partition(b"\n")
-            if told.decode() != digest(content):
+            if told.decode() != checksum(content):
                 raise BadMessage("its checksum differs")
             state = decode(content, own=True)
             meta = json.loads(str(state.pop("meta")))
@@ -296,11 +296,15 @@ class Journal:
                 seconds=record["seconds"],
                 sent=record["sent"],
                 received=record.get("received", {}),
-                arrivals={name: Arrival(**arrival) for name, arrival in record["arrivals"].items()},
+                arrivals={name: _arrival(arrival) for name, arrival in record["arrivals"].items()},
                 failures={name: _failure(failure) for name, failure in record["failures"].items()},
             )
         except (KeyError, TypeError, AttributeError, ValueError):
             raise RunError(f"{path}: is damaged; delete the file and resume the run") from None
+
+
+def _arrival(record: Mapping[str, Any]) -> Arrival:
+    return Arrival(record["seconds"], record["fields"], record.get("checksum", ""))
 
 
 def _failure(record: Mapping[str, str]) -> Failure:

@@ -18,8 +18,7 @@ from cosilo.protocol.stage import Score
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import AuditLog
 from cosilo.runs.durable_files import (
-    digest,
-    digest_of_file,
+    checksum_of_file,
     explain_write_errors,
     new_folder,
     read_json,
@@ -125,7 +124,7 @@ class SiloRecord:
             reply = self.kept.read_bytes()
         except FileNotFoundError:
             raise RunError(f"{self.kept}: is missing; restore it or start a new run") from None
-        if digest(reply) != state.reply:
+        if sha256(reply).hexdigest() != state.reply:
             raise RunError(f"{self.kept}: is damaged (its checksum differs); start a new run")
         return reply
 
@@ -208,7 +207,7 @@ class SiloRecord:
         for name, whole in state.files.items():
             file = self.folder / name
             if name.partition("/")[0] in used.values() and not (
-                file.exists() and digest_of_file(file) == whole
+                file.exists() and checksum_of_file(file) == whole
             ):
                 raise RunError(f"{file}: is damaged (its checksum differs); restore it or start a new run")
         silo.learner.load(self.folder / used.pop("model"))
@@ -251,7 +250,7 @@ def _write_models(silo: Participant, folder: Path, number: int, there: Mapping[i
 def _checksums(folder: Path, places: Iterable[str]) -> dict[str, str]:
     """Of all files of these models."""
     return {
-        str(path.relative_to(folder)): digest_of_file(path)
+        str(path.relative_to(folder)): checksum_of_file(path)
         for place in sorted(places)
         for path in sorted((folder / place).rglob("*"))
         if path.is_file()
@@ -286,7 +285,7 @@ def _change(key: str, before: object, now: object) -> str:
 
 def _asked(step: str, body: bytes) -> str:
     """A checksum of an ask."""
-    return digest(step.encode(), digest_of(body).encode())[:16]
+    return sha256(f"{step}{digest_of(body)}".encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ from cosilo.errors import RunError
 from cosilo.protocol.message import Fields
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.wire import decode
-from cosilo.runs.durable_files import as_line, digest, from_line, write
+from cosilo.runs.durable_files import as_line, checksum, from_line, write
 
 #: From this many bytes on, a reply has a file to itself: it is given another name instead of being copied.
 LARGE = 2**16
@@ -85,7 +85,7 @@ class SiloState:
 
     def write(self, folder: Path) -> None:
         """Write it, whole or not at all, over a file that is no longer needed."""
-        head = {**vars(self), "notes": len(self.notes), "rest": digest(self.notes, self.content)}
+        head = {**vars(self), "notes": len(self.notes), "rest": checksum(self.notes, self.content)}
         del head["content"]
         line = as_line(head).encode()
         write(folder / self.file_name, line, self.notes, self.content, over=folder / SPARE_FILE)
@@ -96,7 +96,7 @@ def read_state(path: Path) -> SiloState:
     try:
         line, _, rest = path.read_bytes().partition(b"\n")
         head = from_line(line)
-        if digest(rest) != head.pop("rest"):
+        if checksum(rest) != head.pop("rest"):
             raise ValueError("its checksum differs")
         size = head.pop("notes")
         return SiloState(**head, notes=rest[:size], content=rest[size:])

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
@@ -32,14 +32,15 @@ class FlareCarrier:
 
     No call takes long: a silo that is busy says so, and is called again. So it is soon noticed when a silo is
     gone, and a connection that breaks for some seconds costs nothing. `hold` is called before every step and
-    may end the run's job here, between two steps. `admitted` says whether a silo is still of the federation.
+    may end the run's job here, between two steps. `admitted` are the silos that are still of the federation;
+    None: all.
     """
 
     def __init__(
         self,
         sites: Mapping[str, Any],
         hold: Callable[[], None] = lambda: None,
-        admitted: Callable[[str], bool] = lambda name: True,
+        admitted: Callable[[], Container[str]] | None = None,
     ) -> None:
         self._sites = sites
         self._hold = hold
@@ -58,12 +59,13 @@ class FlareCarrier:
     def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:
         """Ask all silos at once, or as many as can be sent to at once: a message is made when it is sent."""
         self._hold()
+        admitted = silos if self._admitted is None else self._admitted()
         came: Queue[Answer | int] = Queue()
         waiting, missing, on_the_way = deque(silos), len(silos), 0
         while missing:
             while waiting and on_the_way < _ON_THE_WAY:
                 name = waiting.popleft()
-                if not self._admitted(name):
+                if name not in admitted:
                     came.put(Answer(name, Failure(FailureKind.ERROR, f"silo {name!r}: was removed")))
                 elif name in self._lost or name not in self._sites:
                     came.put(Answer(name, _lost(name)))

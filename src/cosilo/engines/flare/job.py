@@ -1,6 +1,7 @@
 """What a run looks like to FLARE: a job that names classes of the installed cosilo, and carries no code."""
 
 from pathlib import Path
+from typing import Any
 
 from nvflare.collab.runtime.controller import CollabController
 from nvflare.collab.runtime.executor import CollabExecutor
@@ -11,6 +12,17 @@ from cosilo.engines.flare.party_files import FederationSettings
 from cosilo.engines.flare.server import Coordination
 from cosilo.engines.flare.site import Site
 
+#: Requests a second in all with which silos ask FLARE for tasks. Ours come another way, but a job begins with
+#: two of FLARE's own, and whoever asks too early for the second one waits for as long as an interval.
+_REQUESTS = 10.0
+#: The interval that FLARE has if nothing is said, in seconds.
+_LONGEST = 2.0
+
+
+def often(silos: int) -> dict[str, Any]:
+    """The part of a server's settings that says how often each silo of a job asks for tasks."""
+    return {"server": {"task_request_interval": min(silos / _REQUESTS, _LONGEST)}}
+
 
 def export_job(settings: FederationSettings, run: str, folder: Path, late: str | None = None) -> Path:
     """Write the job of a run, or of a silo that comes late to it; returns the folder to submit to FLARE."""
@@ -20,6 +32,7 @@ def export_job(settings: FederationSettings, run: str, folder: Path, late: str |
     job.set_app_packages(["cosilo"])
     server = job.to_server(Coordination(run, {**values, "method": method}, late), id="coordination")
     job.to_server(CollabController(server_obj_id=server), id="controller")
+    job.to_server(often(len(settings.members)))
     told = known_method(settings.method, "federation").told_silos(settings.method.parameters())
     # One by one: else every silo would get the coordinator's part too.
     for name in settings.members if late is None else [late]:

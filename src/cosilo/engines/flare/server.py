@@ -1,5 +1,6 @@
 """The coordinator's end of a FLARE job."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Coordination:
                 raise JobHeld("a silo is back; the run continues with it in another job")
 
         sites = {site.name: site for site in collab.clients}
-        carrier = FlareCarrier(sites, hold, lambda name: name in admitted(kit))
+        carrier = FlareCarrier(sites, hold, partial(admitted, kit))
         if self.late is None:
             coordinate_job(folder, self.federation, carrier)
         else:

@@ -57,7 +57,7 @@ class Worker:
             if head["ok"]:
                 file = None if head["file"] is None else Path(head["file"])
                 content = self.connection.recv_bytes() if file is None else file.read_bytes()
-                return Answer(name, content, head["seconds"], head["digest"], file)
+                return Answer(name, content, head["seconds"], file)
         except (EOFError, ConnectionError):
             how = self.restart()
             text = f"silo {name!r}: its worker process died ({how}) in the middle of the step"
@@ -118,7 +118,7 @@ def _serve(
                 continue
             # A large reply is not sent through the pipe: it is read where the silo keeps it.
             file = None if answer.file is None else str(answer.file)
-            done = {"ok": True, "seconds": answer.seconds, "digest": answer.digest, "file": file}
+            done = {"ok": True, "seconds": answer.seconds, "file": file}
             mine.send_bytes(json.dumps(done).encode())
             if file is None:
                 mine.send_bytes(content)
