@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from cosilo import data
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 from cosilo.learners import zoo
 from cosilo.learners.network import Network
 from cosilo.learners.tensors import as_module_input
@@ -55,7 +55,7 @@ class Stopwatch:
 
 
 def run(folder: Path, workers: int) -> tuple[Any, float]:
-    values = settings.read(RECIPE, [*CHANGES, f"workers={workers}"])
+    values = recipe_file.read(RECIPE, [*CHANGES, f"workers={workers}"])
     federation = build.federation(values, build.Source("cofed_cifar.toml", folder))
     started = time.perf_counter()
     return federation.run(folder / str(workers)), time.perf_counter() - started

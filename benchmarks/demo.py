@@ -5,7 +5,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 from cosilo.recipes import RECIPES
 
 # The demo's settings were changed after its first runs with seed 0: judge it on seeds nobody had looked at.
@@ -18,7 +18,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for seed in SEEDS:
             started = time.perf_counter()
-            values = settings.read(RECIPE, [f"seed={seed}"])
+            values = recipe_file.read(RECIPE, [f"seed={seed}"])
             run = build.federation(values, build.Source("demo.toml", Path(folder))).run(
                 Path(folder) / str(seed)
             )

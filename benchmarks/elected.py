@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from cosilo import CoFED, Federation
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file, settings
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.recipes import RECIPES
 
@@ -26,7 +26,7 @@ SEEDS = 2
 
 def relative(changes: list[str], seed: int, folder: Path) -> tuple[float, float]:
     """The mean over silos of accuracy ÷ local accuracy: with elected labels, and of the control."""
-    values = settings.read(RECIPE, [*SCALE, *changes, f"seed={seed}"])
+    values = recipe_file.read(RECIPE, [*SCALE, *changes, f"seed={seed}"])
     silos, pool = build.make_members(
         settings.validate(values, RECIPE.name), build.Source("cofed_cifar.toml", folder)
     )

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from cosilo import Silo
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 
 # The first settings, with the default limits, were judged on seeds 0 to 2: these are judged on others.
 SEEDS = range(3, 5)
@@ -52,7 +52,7 @@ def main() -> None:
         folder = Path(name)
         (folder / "recipe.toml").write_text(RECIPE)
         for seed in SEEDS:
-            recipe = settings.read(folder / "recipe.toml", [f"seed={seed}"])
+            recipe = recipe_file.read(folder / "recipe.toml", [f"seed={seed}"])
             federation = build.federation(recipe, build.Source("recipe.toml", folder))
             started = time.perf_counter()
             run = federation.run(folder / str(seed))

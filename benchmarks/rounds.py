@@ -4,7 +4,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 from cosilo.recipes import RECIPES
 
 RECIPE = RECIPES / "demo.toml"
@@ -16,7 +16,7 @@ def main() -> None:
     means: dict[str, list[float]] = {stage: [] for stage in stages}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(SEEDS):
-            values = settings.read(RECIPE, [f"seed={seed}", f"method.rounds={ROUNDS}"])
+            values = recipe_file.read(RECIPE, [f"seed={seed}", f"method.rounds={ROUNDS}"])
             run = build.federation(values, build.Source("demo.toml", Path(folder))).run(
                 Path(folder) / str(seed)
             )

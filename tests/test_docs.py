@@ -27,7 +27,7 @@ import typer
 
 from cosilo import Federation, Institution, Run, Training
 from cosilo.cli.main import app, main
-from cosilo.config import settings
+from cosilo.config import recipe_file, settings
 from cosilo.config.resolve import find_method
 from cosilo.engines.flare.party_files import as_federation
 
@@ -302,7 +302,7 @@ def test_a_command_that_does_not_exist_is_found_out(line):
 def test_the_recipe_of_the_readme_is_valid(tmp_path):
     (example,) = blocks("README.md", "toml")
     (tmp_path / "clinics.toml").write_text(example)
-    values = settings.validate(settings.read(tmp_path / "clinics.toml"), "clinics.toml")
+    values = settings.validate(recipe_file.read(tmp_path / "clinics.toml"), "clinics.toml")
     assert [silo.label for silo in values.silo] == ["diagnosis", "diagnosis"]
 
 

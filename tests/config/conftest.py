@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 
 GOOD = """
 seed = 3
@@ -46,6 +46,6 @@ def make():
     def federation(folder, text=GOOD, overrides=()):
         path = folder / "recipe.toml"
         path.write_text(text)
-        return build.federation(settings.read(path, overrides), build.Source("recipe.toml", folder))
+        return build.federation(recipe_file.read(path, overrides), build.Source("recipe.toml", folder))
 
     return federation

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosilo.config import settings
+from cosilo.config import recipe_file
 from cosilo.errors import ConfigError, CosiloError
 
 
@@ -74,9 +74,9 @@ def test_an_incomplete_recipe(folder, text, line, make):
 
 def test_no_such_file(tmp_path):
     with pytest.raises(ConfigError, match="no such file"):
-        settings.read(tmp_path / "no.toml")
+        recipe_file.read(tmp_path / "no.toml")
     with pytest.raises(ConfigError, match="is a folder"):
-        settings.read(tmp_path)
+        recipe_file.read(tmp_path)
 
 
 # ---------------------------------------------------------------------- a pool with labels

@@ -6,7 +6,7 @@ from cosilo import Run
 from cosilo.coordination.run_loop import PlannedRun, Stopped, Terms, coordinate_run
 from cosilo.engines.local.in_process import InProcess
 from cosilo.methods import Local
-from cosilo.runs.run import begin
+from cosilo.runs.run_folders import begin
 
 
 def conducted(silos, folder, vocabulary):

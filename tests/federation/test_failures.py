@@ -67,7 +67,7 @@ def test_a_run_whose_process_is_gone_is_interrupted(tmp_path):
     Run(tmp_path / "run").set_status("running")
     assert Run(tmp_path / "run").status == "interrupted"
     script = (
-        "import sys; from pathlib import Path; from cosilo.runs.run import locked\n"
+        "import sys; from pathlib import Path; from cosilo.runs.locks import locked\n"
         f"with locked(Path({str(tmp_path / 'run')!r})):\n    print('in', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

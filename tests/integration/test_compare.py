@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch")
 from cosilo import Run
 from cosilo.comparison.compare import read_comparison
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file, settings
 from cosilo.federation.federation import Federation
 from cosilo.report.summary import Summary, summarise
 
@@ -261,7 +261,7 @@ def test_without_local_training(folder, cosilo):
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(folder, cosilo):
     source = build.Source("trees.toml", folder)
-    silos, _ = build.make_members(settings.validate(settings.read(folder / "trees.toml"), "t"), source)
+    silos, _ = build.make_members(settings.validate(recipe_file.read(folder / "trees.toml"), "t"), source)
     first = float(silos[0].data.train[0].sum())
     (folder / "choosy_learner.py").write_text(FAILING.replace("FIRST", repr(first)))
     text = TREES.replace("sklearn.tree.DecisionTreeClassifier", "choosy_learner.Choosy")

@@ -5,7 +5,7 @@ import pytest
 
 from cosilo import Run
 from cosilo.comparison.plan import make_plan
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 from cosilo.recipes import RECIPES
 from cosilo.simulated_time.clock import Clock
 
@@ -147,7 +147,7 @@ def test_a_test_set_is_judged_once_by_all_clients_together(folder, cosilo):
 )
 def test_the_recipe_of_tempo(sets, least, most):
     path = RECIPES / "tempo_fashion_mnist.toml"
-    values = settings.read(path, sets)
+    values = recipe_file.read(path, sets)
     names = ["tempo", "fedavg", "fedadp_4", "fedadp_6", "fedadp_8"]
     plan = make_plan(values, build.Source(path.name, path.parent), names, seeds=3)
     methods = plan.make_methods()

@@ -34,7 +34,7 @@ from cosilo import (
     Target,
     Training,
 )
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import admission
@@ -122,7 +122,7 @@ def finished(tmp_path_factory) -> Path:
     (folder / "afile").write_text("something else")
     (folder / "notes").mkdir()
     (folder / "notes" / "todo.txt").write_text("call the south")
-    values = settings.read(folder / "recipe.toml")
+    values = recipe_file.read(folder / "recipe.toml")
     build.federation(values, build.Source("recipe.toml", folder)).run(folder / "done")
     admission.make_all(read_federation(folder / "federation.toml"), folder / "kits")
     return folder

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosilo import CoFED, Federation, Silo, data
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 from cosilo.engines.local.engine import LocalEngine
 
 torch = pytest.importorskip("torch")
@@ -27,7 +27,7 @@ class Small(torch.nn.Sequential):
 def federation(folder, text, *overrides):
     path = folder / "recipe.toml"
     path.write_text(text)
-    return build.federation(settings.read(path, overrides), build.Source(str(path), folder))
+    return build.federation(recipe_file.read(path, overrides), build.Source(str(path), folder))
 
 
 @pytest.mark.usefixtures("real_data")

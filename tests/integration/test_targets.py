@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cosilo import Run
-from cosilo.config import build, settings
+from cosilo.config import build, recipe_file
 
 pytest.importorskip("torch")
 COSILO = str(Path(sys.executable).with_name("cosilo"))
@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def silos_of(folder: Path, *overrides: str):
-    values = settings.read(folder / "recipe.toml", overrides)
+    values = recipe_file.read(folder / "recipe.toml", overrides)
     return {silo.name: silo for silo in build.federation(values, build.Source("recipe.toml", folder)).silos}
 
 

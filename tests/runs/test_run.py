@@ -10,7 +10,8 @@ import pytest
 from cosilo import CoFED, Local, Run
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, RunError
-from cosilo.runs.run import locked, new_folder_name, runs_in
+from cosilo.runs.locks import locked
+from cosilo.runs.run_folders import new_folder_name, runs_in
 
 
 def test_a_finished_run_is_opened_not_repeated(tmp_path, federation):
@@ -100,7 +101,7 @@ def test_an_unfinished_run_has_no_result(tmp_path):
 
 def test_two_processes_do_not_work_on_one_run(tmp_path):
     script = (
-        "import sys, time, pathlib; from cosilo.runs.run import locked\n"
+        "import sys, time, pathlib; from cosilo.runs.locks import locked\n"
         f"with locked(pathlib.Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
     )
     other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)

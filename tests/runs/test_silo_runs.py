@@ -6,7 +6,7 @@ import pytest
 
 from cosilo import CoFED, RunError
 from cosilo.report.silo_page import write_silo_page
-from cosilo.runs.run import locked
+from cosilo.runs.locks import locked
 from cosilo.runs.silo_runs import News, read_silo_run, silo_runs_in
 
 

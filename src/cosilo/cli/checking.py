@@ -25,9 +25,9 @@ def check(file: RecipeFile, set_: Sets = None) -> None:
 
     The file of a silo that joins others, and that of their coordinator, can be checked too.
     """
-    from cosilo.config import settings
+    from cosilo.config import recipe_file
 
-    values = settings.read(file, set_ or [])
+    values = recipe_file.read(file, set_ or [])
     whose = None if set_ else _party(values)
     if whose == "federation":
         _check_federation(file)

@@ -29,7 +29,7 @@ def methods() -> None:
 
 def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] = Path("runs")) -> None:
     """List runs with their status and mean relative accuracy."""
-    from cosilo.runs.run import runs_in
+    from cosilo.runs.run_folders import runs_in
 
     found = runs_in(parent)
     if not found:

@@ -89,7 +89,7 @@ def status(kit: Kit) -> None:
     from cosilo.engines.flare.kit_settings import read_kit_settings
     from cosilo.engines.flare.processes import server_kit
     from cosilo.engines.flare.session import session
-    from cosilo.runs.run import runs_in
+    from cosilo.runs.run_folders import runs_in
 
     flare.need_flare()
     with session(kit) as server:
@@ -174,7 +174,7 @@ def up(
 
 def _status(run: "RunDirectory") -> str:
     """The status of a run; one that says it is running, and nobody is at work on it, was interrupted."""
-    from cosilo.runs.run import locked
+    from cosilo.runs.locks import locked
 
     if run.status == "running":
         with suppress(RunError), locked(run.folder, patience=0.0):

@@ -38,11 +38,11 @@ def demo(
     folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
 ) -> None:
     """Eight silos with eight different models and tasks learn from each other; takes seconds."""
-    from cosilo.config import settings
+    from cosilo.config import recipe_file
     from cosilo.config.source import Source
     from cosilo.recipes import RECIPES
 
-    values = settings.read(RECIPES / "demo.toml", [f"seed={seed}"])
+    values = recipe_file.read(RECIPES / "demo.toml", [f"seed={seed}"])
     show(
         "Eight silos, each with its own kind of classifier, its own classes and a few handwritten digits, "
         "label one public pool. Those labels are all that the others learn from; the vote comes back.\n"
@@ -62,11 +62,11 @@ def run(
     track: Track = None,
 ) -> None:
     """Run a recipe; ends with a table and a report."""
-    from cosilo.config import settings
+    from cosilo.config import recipe_file
     from cosilo.config.source import Source
 
     chosen = chosen_engine(engine, address)
-    values = settings.read(file, set_ or [])
+    values = recipe_file.read(file, set_ or [])
     refuse_party(values, file)
     _run(values, Source(str(file), file.parent), folder, chosen, watch=watch, track=track)
 
@@ -92,11 +92,11 @@ def compare(
 ) -> None:
     """Run several methods on several seeds of a recipe; ends with a table and a report of mean ± spread."""
     from cosilo.comparison.compare import default_folder, plan_for
-    from cosilo.config import settings
+    from cosilo.config import recipe_file
     from cosilo.config.source import Source
 
     chosen, source = chosen_engine(engine, address), Source(str(file), file.parent)
-    values = settings.read(file, set_ or [])
+    values = recipe_file.read(file, set_ or [])
     refuse_party(values, file)
     folder = default_folder(values, source) if folder is None else folder
     names = [name.strip() for name in methods.split(",")]
@@ -160,7 +160,8 @@ def _run(
 ) -> None:
     from cosilo.cli.results import show_run
     from cosilo.config import build, settings
-    from cosilo.runs.run import RunDirectory, new_folder_name
+    from cosilo.runs.run import RunDirectory
+    from cosilo.runs.run_folders import new_folder_name
 
     federation = build.federation(values, source, engine=engine)
     if folder is None:

@@ -26,7 +26,9 @@ from cosilo.coordination.run_loop import Engine, SideBySide
 from cosilo.errors import ConfigError, CosiloError, RunError, SiloFailed
 from cosilo.protocol.events import Observer
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
-from cosilo.runs.run import RunDirectory, locked, new_folder_name
+from cosilo.runs.locks import locked
+from cosilo.runs.run import RunDirectory
+from cosilo.runs.run_folders import new_folder_name
 from cosilo.text import listing
 
 

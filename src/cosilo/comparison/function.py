@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosilo.comparison import compare as recipes
-from cosilo.config import settings
+from cosilo.config import recipe_file
 from cosilo.config.source import Source
 from cosilo.errors import ConfigError, CosiloError, SiloFailed
 from cosilo.federation.federation import Federation
@@ -18,7 +18,8 @@ from cosilo.report.comparison_verdict import verdict
 from cosilo.report.link import Link
 from cosilo.report.summary import summarise
 from cosilo.runs.comparison import Comparison, FailedRun, MethodAndSeed
-from cosilo.runs.run import RunDirectory, new_folder_name
+from cosilo.runs.run import RunDirectory
+from cosilo.runs.run_folders import new_folder_name
 from cosilo.text import guess, listing
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _of(
     if isinstance(what, Mapping):
         values, source = dict(what), Source("recipe", Path.cwd())
     else:
-        values, source = settings.read(Path(what)), Source(str(what), Path(what).parent)
+        values, source = recipe_file.read(Path(what)), Source(str(what), Path(what).parent)
     return ComparedRuns(**vars(recipes.compare(values, source, names, seeds, folder, tell)))
 
 

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from cosilo.config import build
 from cosilo.config.build import Source
-from cosilo.config.settings import Settings, explain, validate
+from cosilo.config.explain import explain
+from cosilo.config.settings import Settings, validate
 from cosilo.coordination.run_loop import Engine
 from cosilo.errors import ConfigError, RunError
 from cosilo.federation.federation import Federation

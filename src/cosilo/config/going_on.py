@@ -9,7 +9,9 @@ from pydantic import ValidationError
 
 from cosilo import data
 from cosilo.config.build import make_members
-from cosilo.config.settings import SiloSettings, explain, read, validate
+from cosilo.config.explain import explain
+from cosilo.config.recipe_file import read
+from cosilo.config.settings import SiloSettings, validate
 from cosilo.config.silos import make_silo
 from cosilo.config.source import Source, allow_imports_beside, read_recipe
 from cosilo.coordination.boundary import seed_for

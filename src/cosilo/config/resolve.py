@@ -4,7 +4,8 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from cosilo.config.settings import LearnerSettings, MethodSettings, checked
+from cosilo.config.explain import checked
+from cosilo.config.settings import LearnerSettings, MethodSettings
 from cosilo.config.source import is_own_function
 from cosilo.errors import ConfigError, LearnerError
 from cosilo.text import guess, listing

@@ -1,21 +1,19 @@
 """What a recipe file may say, typed; a mistake gets one line that names file, key and what is wanted."""
 
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from cosilo.config.explain import explain
 from cosilo.config.reproduces import Reproduces
-from cosilo.config.split_settings import SPLITS, SplitSettings
+from cosilo.config.split_settings import SplitSettings
 from cosilo.errors import ConfigError
-from cosilo.parameters import Parameters, wanted
+from cosilo.parameters import Parameters
 from cosilo.privacy.settings import Privacy
 from cosilo.protocol.allow import Allow
 from cosilo.simulated_time.clock import Clock
-from cosilo.text import cause, guess, listing, near_file
 
 P = TypeVar("P", bound=Parameters)
 
@@ -244,80 +242,12 @@ def _inherited(silo: Any, defaults: dict[str, Any]) -> Any:
     return {**shares, **silo, "member": [_inherited(member, defaults) for member in members]}
 
 
-def read(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """The values in a recipe file, with `a.b=c` overrides applied."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file{near_file(path)}") from None
-    except IsADirectoryError:
-        raise ConfigError(f"{path}: is a folder; wants a recipe file (TOML)") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not TOML: {error}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: is not in UTF-8 (byte {error.start + 1}); save it in UTF-8") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({cause(error)})") from None
-    for override in overrides:
-        _override(values, override)
-    return values
-
-
-def _override(values: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"--set {override}: wants key=value, such as method.alpha=0.5")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()  # a bare word is a string
-    put(values, key.strip(), value, f"--set {override}")
-
-
-def put(values: dict[str, Any], key: str, value: Any, where: str) -> None:
-    """Set a dotted key of a recipe; `where` begins the line about a mistake."""
-    *parents, last = key.split(".")
-    here: Any = values
-    for parent in parents:
-        here = _inside(here, parent, where)
-    if isinstance(here, list):
-        _inside(here, last, where)
-        here[int(last)] = value
-    else:
-        here[last] = value
-
-
-def _inside(here: Any, key: str, where: str) -> Any:
-    if isinstance(here, dict):
-        inner = here.setdefault(key, {})
-    elif isinstance(here, list):
-        named = [item for item in here if isinstance(item, dict) and item.get("name") == key]
-        places = [str(place) for place in range(len(here))]
-        if not named and key not in places:
-            there = [str(i["name"]) for i in here if isinstance(i, dict) and "name" in i] or places
-            raise ConfigError(f"{where}: there is no {key!r}{guess(key, there)}; wants {listing(there)}")
-        inner = named[0] if named else here[int(key)]
-    else:
-        inner = here
-    if not isinstance(inner, dict | list):
-        raise ConfigError(f"{where}: {key!r} is {inner!r} and has nothing inside to set")
-    return inner
-
-
 def validate(values: Mapping[str, Any], source: str) -> Settings:
     """Typed settings, or one line for each mistake."""
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise ConfigError(explain(error, source, Settings, names=_names(values))) from None
-
-
-def checked(kind: type[P], values: Mapping[str, Any], source: str, prefix: str) -> P:
-    """Parameters made of the values of a table, or one line for each mistake in it."""
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError(explain(error, source, kind, prefix)) from None
 
 
 def _names(values: Mapping[str, Any]) -> list[str]:
@@ -327,76 +257,3 @@ def _names(values: Mapping[str, Any]) -> list[str]:
         return []
     found = [silo.get("name") if isinstance(silo, dict) else None for silo in silos]
     return [name if isinstance(name, str) and name else str(place) for place, name in enumerate(found)]
-
-
-def explain(
-    error: ValidationError,
-    source: str,
-    model: type[BaseModel],
-    prefix: str = "",
-    names: Sequence[str] = (),
-) -> str:
-    """A validation error as lines that name the source, the key, what it got and what it wants.
-
-    Silos are called by their names, if these are given.
-    """
-    problems: dict[str, list[str]] = {}  # by key: a union has one for each of its members
-    for problem in error.errors():
-        path = [part for part in problem["loc"] if not _is_branch(part)]
-        parts = [*([prefix] if prefix else []), *path]
-        if names and len(parts) > 1 and parts[0] == "silo" and isinstance(parts[1], int):
-            parts[1] = names[parts[1]]
-        key = ".".join(map(str, parts))
-        if problem["type"] == "extra_forbidden":
-            known = _keys(model, path[:-1])
-            text = f"there is no such key{guess(str(path[-1]), known)}; wants one of {listing(known, 20)}"
-        elif problem["type"] == "missing":
-            text = "is missing"
-        else:
-            got = problem["input"]
-            if problem["type"] == "split" and isinstance(got, dict):
-                got = got.get("use")
-            shown = "" if isinstance(got, dict | list | BaseModel) else f"got {got!r}; "
-            text = f"{shown}wants {wanted(problem)}"
-            if key in problems:
-                text = f"or {wanted(problem)}"
-        problems.setdefault(key, []).append(text)
-    return "\n".join(
-        f"{source}: {key + ': ' if key else ''}{' '.join(texts)}"
-        for key, texts in problems.items()
-        if not _is_inherited(key, problems)
-    )
-
-
-def _is_inherited(key: str, problems: Mapping[str, object]) -> bool:
-    """Whether what is wrong with a silo was said of `[defaults]` already."""
-    table, _, rest = key.partition(".")
-    return table == "silo" and f"defaults.{rest.partition('.')[2]}" in problems
-
-
-def _is_branch(part: Any) -> bool:
-    """Whether a place in an error is pydantic's name for a member of a union, and not a key."""
-    names = SPLITS | {"own", "float", "int", "str", "bool"}
-    return isinstance(part, str) and (part in names or "[" in part or part.startswith("constrained-"))
-
-
-def _keys(model: Any, path: Sequence[Any]) -> list[str]:
-    """The keys that may stand at `path` inside a model."""
-    models = [model]
-    for part in path:
-        inner = [_field(m, part) if isinstance(part, str) else m for m in models]
-        models = [m for annotation in inner for m in _models(annotation)]
-    return sorted({name for m in models for name in m.model_fields})
-
-
-def _field(model: Any, name: str) -> Any:
-    field = model.model_fields.get(name)
-    return None if field is None else field.annotation
-
-
-def _models(annotation: Any) -> list[Any]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    if get_origin(annotation) in (Union, UnionType, list, Annotated):
-        return [m for inner in get_args(annotation) for m in _models(inner)]
-    return []

@@ -30,7 +30,9 @@ from cosilo.protocol.events import Observer
 from cosilo.protocol.participant import check_names_differ, check_quorum
 from cosilo.protocol.task import Task, vocabulary
 from cosilo.report.formatting import plural
-from cosilo.runs.run import RunDirectory, begin, instead, locked, new_folder_name
+from cosilo.runs.locks import locked
+from cosilo.runs.run import RunDirectory
+from cosilo.runs.run_folders import begin, instead, new_folder_name
 from cosilo.runs.silo_record import SiloRecord, changes
 from cosilo.silo.silo import Silo
 from cosilo.silo.smoke_test import smoke_test

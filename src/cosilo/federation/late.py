@@ -14,7 +14,8 @@ from cosilo.protocol.events import Observer
 from cosilo.runs.durable_files import read_json, write_json
 from cosilo.runs.events import EventLog
 from cosilo.runs.journal import Journal
-from cosilo.runs.run import RunDirectory, locked
+from cosilo.runs.locks import locked
+from cosilo.runs.run import RunDirectory
 from cosilo.silo.silo import Silo
 
 

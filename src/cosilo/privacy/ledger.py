@@ -29,7 +29,7 @@ from cosilo.privacy.voter import Mechanism
 from cosilo.protocol.message import Fields
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import drop_partial_line, explain_write_errors, read_lines, write
-from cosilo.runs.run import locked
+from cosilo.runs.locks import locked
 
 #: One number for each record.
 Hashes = NDArray[np.uint64]

@@ -10,7 +10,7 @@ from typing import Any
 
 from cosilo.comparison.compare import plan_for
 from cosilo.comparison.plan import Plan
-from cosilo.config import settings
+from cosilo.config import recipe_file, settings
 from cosilo.config.build import Source
 from cosilo.config.reproduces import Reproduces, Size, ValuePath
 from cosilo.errors import ConfigError
@@ -36,7 +36,7 @@ class Reproduction:
         values = copy.deepcopy({key: value for key, value in self.values.items() if key != "reproduces"})
         for table in self.about.changes(case, size):
             for key, value in table.items():
-                settings.put(values, key, copy.deepcopy(value), f"{self.name}: reproduces: {key}")
+                recipe_file.put(values, key, copy.deepcopy(value), f"{self.name}: reproduces: {key}")
         return values
 
     def only(self, cases: Sequence[str], size: Size) -> "Reproduction":
@@ -92,7 +92,7 @@ def reproductions() -> dict[str, Reproduction]:
 
 def read(path: Path) -> Reproduction | None:
     """What a recipe reproduces, if it says so."""
-    values = settings.read(path)
+    values = recipe_file.read(path)
     about = settings.validate(values, path.name).reproduces
     return None if about is None else Reproduction(path.stem, about, values, path.parent)
 

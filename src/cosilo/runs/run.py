@@ -9,14 +9,8 @@ asks.jsonl     every completed ask
 ```
 """
 
-import fcntl
-import os
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
@@ -28,13 +22,14 @@ from cosilo.protocol.metrics import NUMBERS, gain
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Stage
 from cosilo.protocol.wire import decode
 from cosilo.runs.audit import outgoing
-from cosilo.runs.durable_files import explain_write_errors, read_json, read_lines, write_json
+from cosilo.runs.durable_files import read_json, read_lines, write_json
 from cosilo.runs.journal import Journal, replies_in
 from cosilo.runs.kept_models import model_bytes
+from cosilo.runs.locks import is_left
 from cosilo.runs.silo_state import last_state
 from cosilo.simulated_time.clock import Clock, Moment
 from cosilo.simulated_time.institution_time import layered
-from cosilo.text import differences, guess, listing
+from cosilo.text import guess, listing
 
 F = TypeVar("F", bound=Findings)
 
@@ -71,7 +66,7 @@ class RunDirectory:
     def status(self) -> str:
         """`running`, `interrupted` (its process is gone), `stopped`, `refused` or `finished`."""
         status = str(self.about["status"])
-        return "interrupted" if status == "running" and _is_left(self.folder) else status
+        return "interrupted" if status == "running" and is_left(self.folder) else status
 
     def set_status(self, status: str, **facts: Any) -> None:
         """Change the status."""
@@ -279,117 +274,3 @@ def record_in(folder: Path, silo: str) -> Path:
     if name != silo:
         raise RunError(f"{folder}: is the record of silo {name!r}; got {silo!r}")
     return folder
-
-
-def begin(
-    folder: Path, settings: Mapping[str, Any], recipe: Mapping[str, Any] | None, whole: Path | None = None
-) -> RunDirectory:
-    """Open the run directory for these settings: a new one, or that of an unfinished run.
-
-    `whole` is the folder that its owner has a say in, if not this one.
-    """
-    path = folder / "run.json"
-    if path.exists():
-        run = RunDirectory(folder)
-        other = instead(whole or folder)
-        before = {key: run.about.get(key) for key in settings}
-        late = run.about.get("late", {})  # came when it was over
-        before["silos"] = [name for name in run.about["silos"] if name not in late]
-        for key, was, now in differences(before, dict(settings)):
-            raise RunError(f"{folder}: was begun with {key} = {was!r}, now it is {now!r}; {other}")
-        return run
-    own = {
-        ".lock",
-        "recipe.json",
-        "federation.json",
-        "recipe.json.part",
-        "run.json.part",
-    }  # a crash may leave
-    if folder.exists() and any(entry.name not in own for entry in folder.iterdir()):
-        raise RunError(f"{folder}: is not empty and not a run; choose another directory")
-    with explain_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    if recipe is not None:
-        write_json(folder / "recipe.json", recipe)
-    created = datetime.now().astimezone().isoformat(timespec="seconds")
-    write_json(path, {**settings, "created": created, "status": "running"})
-    return RunDirectory(folder)
-
-
-def instead(folder: Path) -> str:
-    """What to do where a folder holds another run."""
-    number = 2
-    while (other := folder.with_name(f"{folder.name}-{number}")).exists():
-        number += 1
-    return f"choose another folder, such as {other}, or delete this one"
-
-
-def new_folder_name(parent: Path, method: str) -> Path:
-    """A free name for a run: date, method, number."""
-    stem = f"{datetime.now():%Y-%m-%d}-{method}"
-    number = 1
-    while (parent / f"{stem}-{number}").exists():
-        number += 1
-    return parent / f"{stem}-{number}"
-
-
-def runs_in(parent: Path) -> list[RunDirectory]:
-    """All runs in a folder, the oldest first; everything else is skipped."""
-    found = []
-    for path in sorted(parent.glob("*/run.json")):
-        try:
-            found.append(RunDirectory(path.parent))
-        except RunError:
-            continue
-    return sorted(found, key=lambda run: str(run.about["created"]))
-
-
-@contextmanager
-def locked(folder: Path, patience: float = 5.0) -> Iterator[None]:
-    """Keep a second process out of a run; workers of a killed process get a moment to end."""
-    if folder.exists() and not folder.is_dir():
-        raise RunError(
-            f"{folder}: is a file; wants a folder for the run, a new one or that of an earlier run"
-        )
-    with explain_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("a+")
-    with file:
-        deadline = time.monotonic() + patience
-        while not _lock(file):
-            if time.monotonic() > deadline:
-                file.seek(0)
-                raise RunError(f"{folder}: process {file.read().strip() or '?'} is working on this run")
-            time.sleep(0.05)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def is_locked(folder: Path) -> bool:
-    """Whether a process is at work on a run; looking changes nothing."""
-    path = folder / ".lock"
-    if not path.exists():
-        return False
-    with path.open("a+") as file:
-        free = _lock(file)
-        if free:
-            fcntl.flock(file, fcntl.LOCK_UN)
-        return not free
-
-
-def _is_left(folder: Path) -> bool:
-    """Whether a process was at work on a run, and is no more."""
-    try:
-        return (folder / ".lock").exists() and not is_locked(folder)
-    except OSError:  # somebody else's folder
-        return False
-
-
-def _lock(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -6,7 +6,7 @@ from typing import Any
 
 from cosilo.errors import RunError
 from cosilo.runs.durable_files import read_json, read_lines
-from cosilo.runs.run import is_locked
+from cosilo.runs.locks import is_locked
 from cosilo.runs.silo_state import last_state
 
 

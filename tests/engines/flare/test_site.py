@@ -10,7 +10,7 @@ import pytest
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import ConfigError, RunError
 from cosilo.protocol.wire import encode
-from cosilo.runs.run import locked
+from cosilo.runs.locks import locked
 
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import site as module

@@ -9,7 +9,7 @@ import pytest
 from cosilo.errors import RunError
 from cosilo.report import write_report
 from cosilo.runs.audit import outgoing
-from cosilo.runs.run import runs_in
+from cosilo.runs.run_folders import runs_in
 
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import processes

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from cosilo.config.settings import Strict, explain
+from cosilo.config.explain import explain
+from cosilo.config.settings import Strict
 from cosilo.engines.flare.certificates import (
     Authority,
     check_certificate,

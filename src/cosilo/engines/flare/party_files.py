@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from cosilo.config.explain import explain
+from cosilo.config.recipe_file import read
 from cosilo.config.resolve import known_method
-from cosilo.config.settings import MethodSettings, Share, SiloSettings, Strict, explain, read
+from cosilo.config.settings import MethodSettings, Share, SiloSettings, Strict
 from cosilo.config.silos import make_silo
 from cosilo.config.source import Source, allow_imports_beside
 from cosilo.coordination.institution import Institution

@@ -12,7 +12,9 @@ from cosilo.engines.flare.story import Story, Tell
 from cosilo.errors import RunError
 from cosilo.federation.late import check_is_new
 from cosilo.runs.durable_files import read_json, read_lines, write_json
-from cosilo.runs.run import RunDirectory, locked, new_folder_name
+from cosilo.runs.locks import locked
+from cosilo.runs.run import RunDirectory
+from cosilo.runs.run_folders import new_folder_name
 
 _FILE = "federation.json"
 #: After a restart of the coordinator it takes silos some seconds to find it again.

@@ -18,7 +18,9 @@ from cosilo.errors import CosiloError
 from cosilo.federation.late import welcome
 from cosilo.protocol.events import Event, Happening
 from cosilo.runs.events import EventLog
-from cosilo.runs.run import RunDirectory, begin, locked
+from cosilo.runs.locks import locked
+from cosilo.runs.run import RunDirectory
+from cosilo.runs.run_folders import begin
 from cosilo.version import __version__
 
 alterations.send_bytes_only()

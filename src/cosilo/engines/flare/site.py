@@ -30,7 +30,7 @@ from cosilo.engines.local.threads import OneThread
 from cosilo.errors import ConfigError, CosiloError
 from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
 from cosilo.protocol.participant import NAME, Participant, Procedure
-from cosilo.runs.run import locked
+from cosilo.runs.locks import locked
 
 alterations.send_bytes_only()
 alterations.tell_no_contents()

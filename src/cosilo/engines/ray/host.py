@@ -79,7 +79,7 @@ class Host:
         """
         from cosilo.engines.local.in_process import open_boundary
         from cosilo.protocol.carrier import Ask, Failure
-        from cosilo.runs.run import locked
+        from cosilo.runs.locks import locked
 
         folder = self._run / "silos" / name
         try:
