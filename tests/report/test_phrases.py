@@ -50,7 +50,12 @@ def test_silos_that_were_harmed_are_counted_whatever_the_mean_says():
     text = told(*[(0.5, 0.9)] * 8, (0.9, 0.7))
     assert text.startswith("The federation helped: ")
     assert text.endswith("It harmed 1 silo beyond what the size of the test set can explain.")
-    assert "harmed" not in told(*[(0.5, 0.9)] * 8, (0.9, 0.89))
+    text = told(*[(0.5, 0.9)] * 8, (0.9, 0.89))
+    assert "harmed" not in text
+    assert text.endswith(" The loss is within what the size of the test set can explain.")
+    text = told(*[(0.5, 0.9)] * 8, (0.9, 0.89), (0.9, 0.88))
+    assert text.endswith(" The losses are within what the size of the test set can explain.")
+    assert "explain" not in told(*[(0.5, 0.9)] * 8)
 
 
 def test_much_data_decides_that_there_is_nothing():

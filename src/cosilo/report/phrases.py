@@ -91,6 +91,9 @@ def _gains(spread: Spread) -> str:
     harmed = ""
     if spread.clear_losses:
         harmed = f" It harmed {_silos(spread.clear_losses)} beyond what the size of the test set can explain."
+    elif spread.lost:
+        losses = _verb(spread.lost, "The loss is", "The losses are")
+        harmed = f" {losses} within what the size of the test set can explain."
     return (
         f"{head}: {mean} {ratio(spread.mean)}, 95 % interval {ratio(low)} to {ratio(high)}; "
         f"{', '.join(parts)}.{harmed}"
