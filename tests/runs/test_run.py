@@ -1,17 +1,11 @@
 import json
-import os
 import shutil
-import subprocess
-import sys
-import time
 
 import pytest
 
-from cosilo import CoFED, Local, Run
+from cosilo import CoFED, Run
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, RunError
-from cosilo.runs.locks import locked
-from cosilo.runs.run_folders import new_folder_name, runs_in
 
 
 def test_a_finished_run_is_opened_not_repeated(tmp_path, federation):
@@ -31,21 +25,6 @@ def test_a_stage_that_the_run_did_not_have(tmp_path, federation):
         ):
             read("federatde")
     assert run.metrics("federated") == {}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"), [({"seed": 1}, "seed = 0, now it is 1"), ({}, "was begun with method")]
-)
-def test_a_directory_belongs_to_one_run(tmp_path, federation, change, words):
-    federation(CoFED()).run(tmp_path / "run")
-    with pytest.raises(RunError, match=words):
-        federation(CoFED() if change else Local(), **change).run(tmp_path / "run")
-
-
-def test_a_foreign_directory_is_left_alone(tmp_path, federation):
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(RunError, match="is not empty and not a run"):
-        federation(CoFED()).run(tmp_path)
 
 
 def test_a_run_that_was_refused_can_be_mended_and_run(tmp_path, silos, pool):
@@ -97,37 +76,6 @@ def test_an_unfinished_run_has_no_result(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps(about))
     with pytest.raises(RunError, match="the run is stopped, not finished"):
         Run(tmp_path).scores("local")
-
-
-def test_two_processes_do_not_work_on_one_run(tmp_path):
-    script = (
-        "import sys, time, pathlib; from cosilo.runs.locks import locked\n"
-        f"with locked(pathlib.Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
-    )
-    other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    try:
-        assert other.stdout.readline() == b"in\n"
-        with (
-            pytest.raises(RunError, match=f"process {other.pid} is working on this run"),
-            locked(tmp_path, 0.2),
-        ):
-            pass
-    finally:
-        other.kill()
-        other.wait()
-        other.stdout.close()
-    with locked(tmp_path, 5.0):
-        assert (tmp_path / ".lock").read_text() == str(os.getpid())
-
-
-def test_runs_are_listed_oldest_first_and_damaged_ones_passed_over(tmp_path, federation):
-    federation(Local()).run(tmp_path / "b")
-    time.sleep(1.1)  # the creation time has seconds
-    federation(Local()).run(tmp_path / "a")
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c/run.json").write_text("{")
-    assert [run.folder.name for run in runs_in(tmp_path)] == ["b", "a"]
-    assert new_folder_name(tmp_path, "local").name.endswith("-local-1")
 
 
 def test_duplicate_names(silos, pool):

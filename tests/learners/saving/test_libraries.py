@@ -198,7 +198,7 @@ iterations = 4
 """
 
 
-def test_three_boosters_in_one_federation_by_command(tmp_path, monkeypatch):
+def test_three_boosters_in_one_federation_by_command(tmp_path, monkeypatch, real_data):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recipe.toml").write_text(RECIPE)
     ran = CliRunner().invoke(app, ["run", "recipe.toml", "--dir", "out"])
