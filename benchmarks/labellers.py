@@ -42,9 +42,8 @@ def trained(dataset: str, job: tuple[int, int, str]) -> NDArray[np.floating]:
         target, rest = np.split(rng.permutation(np.flatnonzero(train.y == name)), [TARGET])
         # Silos share what there is, where it is too little for each to have its own.
         taken = np.resize(rest, SILOS * IMAGES).reshape(SILOS, IMAGES)
-        rows.append(
-            {"target": target, "all": np.unique(taken)}.get(who, taken[int(who) if who.isdigit() else 0])
-        )
+        has = {str(silo): mine for silo, mine in enumerate(taken)}
+        rows.append({**has, "all": np.unique(taken), "target": target}[who])
     chosen = np.concatenate(rows)
     network = as_learner(make_learner(LearnerSettings(**learner), train.X, "benchmark"))
     network.fit(X[chosen], (train.y[chosen] == second).astype(int), n_classes=2, seed=1)

@@ -19,7 +19,7 @@ _REQUESTS = 10.0
 _LONGEST = 2.0
 
 
-def often(silos: int) -> dict[str, Any]:
+def task_requests(silos: int) -> dict[str, Any]:
     """The part of a server's settings that says how often each silo of a job asks for tasks."""
     return {"server": {"task_request_interval": min(silos / _REQUESTS, _LONGEST)}}
 
@@ -32,7 +32,7 @@ def export_job(settings: FederationSettings, run: str, folder: Path, late: str |
     job.set_app_packages(["cosilo"])
     server = job.to_server(Coordination(run, {**values, "method": method}, late), id="coordination")
     job.to_server(CollabController(server_obj_id=server), id="controller")
-    job.to_server(often(len(settings.members)))
+    job.to_server(task_requests(len(settings.members)))
     told = known_method(settings.method, "federation").told_silos(settings.method.parameters())
     # One by one: else every silo would get the coordinator's part too.
     for name in settings.members if late is None else [late]:
