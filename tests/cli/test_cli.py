@@ -229,7 +229,8 @@ def test_the_demo(folder):
     (run,) = (folder / "runs").iterdir()
     assert f"report: {run}/report.html" in done.stdout
     result = Run(run)
-    assert len(result.about["silos"]) == 8
+    assert len(result.about["silos"]) == 12
+    assert "The federation helped" in done.stdout
     assert len({tuple(task) for task in result.result["tasks"].values()}) > 1
     assert done.stderr == ""
     assert json.loads((run / "recipe.json").read_text())["source"] == "demo.toml"

@@ -37,14 +37,14 @@ def demo(
     seed: Annotated[int, typer.Option(help="Another seed, another split of the digits.")] = 0,
     folder: Annotated[Path | None, typer.Option("--dir", help="The run directory.")] = None,
 ) -> None:
-    """Eight silos with eight different models and tasks learn from each other; takes seconds."""
+    """Twelve silos with eight kinds of models and different tasks learn from each other; takes seconds."""
     from cosilo.config import recipe_file
     from cosilo.config.source import Source
     from cosilo.recipes import RECIPES
 
     values = recipe_file.read(RECIPES / "demo.toml", [f"seed={seed}"])
     show(
-        "Eight silos, each with its own kind of classifier, its own classes and a few handwritten digits, "
+        "Twelve silos, each with its own classifier, its own classes and a few handwritten digits, "
         "label one public pool. Those labels are all that the others learn from; the vote comes back.\n"
     )
     _run(values, Source("demo.toml", Path.cwd()), folder)
