@@ -1,7 +1,5 @@
 """A federation: silos, a pool and a method; run it and get better models."""
 
-import json
-import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
@@ -12,33 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.coordination.institution import Institution
-from cosilo.coordination.meeting import other_pool
 from cosilo.coordination.run_loop import Engine, PlannedRun, Stopped, Terms
 from cosilo.data.instances import Instances, as_instances, fingerprint
 from cosilo.data.pool_labels import as_pool_labels
-from cosilo.errors import ConfigError, CosiloError, DataError, RunError, SiloFailed
+from cosilo.errors import ConfigError, DataError, RunError, SiloFailed
 from cosilo.federation.engines import engine_named
 from cosilo.federation.progress_bar import ProgressBar
+from cosilo.federation.readiness import check_clock, problems, try_learners
 from cosilo.federation.restored import RestoredSilos
 from cosilo.federation.run import Run
 from cosilo.learners.description import describe
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
-from cosilo.progress import bar
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.events import Observer
 from cosilo.protocol.participant import check_names_differ, check_quorum
-from cosilo.protocol.task import Task, vocabulary
-from cosilo.report.formatting import plural
 from cosilo.runs.locks import locked
 from cosilo.runs.run import RunDirectory
-from cosilo.runs.run_folders import begin, instead, new_folder_name
+from cosilo.runs.run_folders import begin, instead, new_folder_name, start_over
 from cosilo.runs.silo_record import SiloRecord, changes
 from cosilo.silo.silo import Silo
-from cosilo.silo.smoke_test import smoke_test
-from cosilo.silo.target_labels import aims
 from cosilo.simulated_time.clock import Clock
-from cosilo.text import listing
 from cosilo.version import __version__
 
 
@@ -182,22 +174,7 @@ class Federation:
         if self.timeout is not None and self.timeout <= 0:
             raise ConfigError(f"timeout = {self.timeout}; wants a positive number of seconds")
         if self.clock is not None:
-            self._check_clock(self.clock)
-
-    def _check_clock(self, clock: Clock) -> None:
-        """A report must not find out after the run that its clock cannot tell the time."""
-        if clock.cycles is not None:
-            asked = [
-                step.name
-                for step in self.method.steps().values()
-                if step.declared.timed and self.method.uses(step.name)
-            ]
-            missing = [name for name in asked if name not in clock.cycles]
-            if missing:
-                raise ConfigError(
-                    f"clock.cycles: has no {listing(missing)}; wants one number for every step of "
-                    f"{self.method.name} that takes time: {listing(asked)}"
-                )
+            check_clock(self.clock, self.method)
 
     @property
     def _plain(self) -> list[Silo]:
@@ -243,29 +220,8 @@ class Federation:
         list of str
             The lines; none if it is ready to run. No directory is written.
         """
-        problems: list[str] = []
-        tasks: dict[str, Task] = {silo.name: silo.task for silo in self.silos}
-        for silo in self.silos:
-            problems += self.method.problems(silo)
-        for silo in self._plain:
-            if self.method.needs_pool and silo.pool_fingerprint != self.pool_fingerprint:
-                problems.append(other_pool(silo.name, silo.pool_fingerprint, self.pool_fingerprint))
-        classes = len(vocabulary(tasks.values()))
-        if self.method.needs_pool and self.pool is not None and len(self.pool) < classes:
-            problems.append(
-                f"the pool has {plural(len(self.pool), 'instance')} for {classes} classes, and from fewer "
-                "than one a class nothing can be learnt; wants hundreds"
-            )
-        try:
-            self.method.check(tasks)
-            each = {silo.name: aims(silo) for silo in self._plain}
-            training = {name: list(task.classes) for name, task in tasks.items()}
-            training |= {name: classes for name, (classes, _) in each.items()}
-            wanted = {name: each[name][1] if name in each else [] for name in tasks}
-            self.method.check_targets(training, wanted)
-        except CosiloError as error:
-            problems.append(str(error))
-        return [*problems, *self._smoke_tests()] if learners else problems
+        found = problems(self.method, self.silos, self.pool, self.pool_fingerprint)
+        return [*found, *try_learners(self._all_plain)] if learners else found
 
     def notes(self) -> list[str]:
         """What owners should look at before a run, one line each: nothing is wrong, but perhaps not meant."""
@@ -275,19 +231,6 @@ class Federation:
     def _all_plain(self) -> list[Silo]:
         """All that have data: silos and members."""
         return self._plain + [member for one in self._institutions for member in one.silos]
-
-    def _smoke_tests(self) -> list[str]:
-        """Try out every learner; of those that are the same, on data of the same form, one."""
-        different: dict[str, Silo] = {}
-        for silo in self._all_plain:
-            about = describe(silo.learner).value, silo.form, len(silo.task)
-            different.setdefault(json.dumps(about), silo)
-        with bar("trying out learners", len(different)) as advance:
-            found = []
-            for silo in different.values():
-                found.append(smoke_test(silo))
-                advance()
-        return [line for line in found if line is not None]
 
     def settings(self) -> dict[str, Any]:
         """What makes this run what it is: a directory can only be continued with the same."""
@@ -350,7 +293,7 @@ class Federation:
                     )
                 run.set_status(run.status, clock=clock)  # it only tells the time, also of what is past
             if run.status == "refused":
-                _start_over(path)
+                start_over(path)
             if run.status != "finished":
                 facts = {"quorum": self.quorum, "timeout": self.timeout, **self.engine.about()}
                 run.set_status("running", code=describe(type(self.method)).value, **facts)
@@ -419,16 +362,6 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
             if last.partition(": ")[2] not in failure.text:  # it knows more than was said already
                 lines.append(f"\n{log}: {last}")
     return "".join(lines)
-
-
-def _start_over(path: Path) -> None:
-    """Nothing was computed when silos and method did not fit together; only the logs are worth keeping."""
-    for folder in (path, *path.glob("silos/*"), *path.glob("silos/*/members/*")):
-        shutil.rmtree(folder / "journal", ignore_errors=True)
-        for name in ("asks.jsonl", "step.json", "identity.json"):
-            (folder / name).unlink(missing_ok=True)
-        for state in folder.glob("state-*"):  # what no state names goes when the record is opened
-            state.unlink()
 
 
 def _checked(given: Any, what: str, kinds: tuple[type, ...], such_as: str) -> Any:

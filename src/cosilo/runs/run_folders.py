@@ -1,5 +1,6 @@
 """Folders of runs: a new one, that of an unfinished run, all in a folder."""
 
+import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -44,6 +45,16 @@ def begin(
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     write_json(path, {**settings, "created": created, "status": "running"})
     return RunDirectory(folder)
+
+
+def start_over(folder: Path) -> None:
+    """Nothing was computed when silos and method did not fit together; only the logs are worth keeping."""
+    for each in (folder, *folder.glob("silos/*"), *folder.glob("silos/*/members/*")):
+        shutil.rmtree(each / "journal", ignore_errors=True)
+        for name in ("asks.jsonl", "step.json", "identity.json"):
+            (each / name).unlink(missing_ok=True)
+        for state in each.glob("state-*"):  # what no state names goes when the record is opened
+            state.unlink()
 
 
 def instead(folder: Path) -> str:
