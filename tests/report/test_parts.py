@@ -8,7 +8,7 @@ from pydantic import Field
 
 from cosilo.errors import RunError
 from cosilo.methods.cofed import Vote, Votes
-from cosilo.methods.dofed_spp.dofed_spp import Exchanges
+from cosilo.methods.dofed_spp.findings import Exchanges
 from cosilo.protocol.findings import Findings
 from cosilo.report.facts import gather
 from cosilo.report.parts import Card, ReportPart, SiloColumn, show

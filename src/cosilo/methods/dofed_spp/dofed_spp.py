@@ -40,7 +40,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from cosilo.aggregation.averaging import Weights, same_structure, structure
 from cosilo.coordination.asking import Check
@@ -48,12 +48,13 @@ from cosilo.coordination.coordinator import Silos
 from cosilo.errors import BadMessage, ConfigError, DataError
 from cosilo.methods.base import Method
 from cosilo.methods.dofed_spp.budget import Budget
+from cosilo.methods.dofed_spp.findings import Exchange, Exchanges
 from cosilo.methods.dofed_spp.model_selection import best, feasible, greedy
 from cosilo.methods.dofed_spp.parcel import Models, wrap
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
 from cosilo.methods.effort import Effort
 from cosilo.methods.rounds import STRUCTURE, starting_weights
-from cosilo.protocol.findings import Findings, Matrix
+from cosilo.protocol.findings import Matrix
 from cosilo.protocol.forms import SHARE
 from cosilo.protocol.message import Fields, Message, Shared, State, Value, payload
 from cosilo.protocol.participant import Participant
@@ -69,41 +70,6 @@ Count = Annotated[int, Field(ge=1)]
 _AT_ONCE = 10
 #: How many such messages there may be: a silo does not know how many silos there are.
 _MOST_LOOKS = 1000
-
-
-class Exchange(BaseModel):
-    """What travelled in a round, and what came of it."""
-
-    round: int
-    #: Whose models; those of the first round were uploaded before it, with all others.
-    uploaded: list[str]
-    #: How many models each silo labelled with.
-    labellers: int
-    #: The budget's seconds that were used up by the end of the round.
-    seconds: float
-    #: The share of all labels that changed; None if nobody got a model that helps.
-    labels_moved: float | None
-    #: How many silos found models that help, by new ratios; the others keep their last ones.
-    fresh_ratios: int
-    #: What the models that a silo was sent took.
-    bytes_sent: int
-    #: What PCA lost of each model, relative to its size.
-    reconstruction_error: dict[str, float]
-
-
-class Exchanges(Findings):
-    """What DoFed-SPP's part of the report reads."""
-
-    exchange: list[Exchange] = Field(default_factory=list)
-    #: The similarity ratios after the last round.
-    similarity: Matrix | None = None
-    #: Seconds that there were for all rounds.
-    budget: float | None = None
-
-    @property
-    def rounds_done(self) -> int | None:
-        """Fewer than there may be if labels no longer change, or if the budget is used up."""
-        return self.exchange[-1].round if self.exchange else None
 
 
 class DoFedSPP(Method):

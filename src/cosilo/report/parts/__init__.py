@@ -5,7 +5,7 @@ register it here. A method without findings needs nothing: all else on the page 
 """
 
 from cosilo.methods.cofed import Votes
-from cosilo.methods.dofed_spp.dofed_spp import Exchanges
+from cosilo.methods.dofed_spp.findings import Exchanges
 from cosilo.methods.fedfomo import Affinity
 from cosilo.methods.tempo import Pace
 from cosilo.report.parts.affinity import show_affinity

@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
-from cosilo.methods.dofed_spp.dofed_spp import Exchanges
+from cosilo.methods.dofed_spp.findings import Exchanges
 from cosilo.report.formatting import percent, seconds, size
 from cosilo.report.heat_maps import filled_cells
 from cosilo.report.parts.affinity import who_learns_from_whom
