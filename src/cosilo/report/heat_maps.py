@@ -103,7 +103,9 @@ def heat_map(
         if count <= NUMBERED:
             for (row, column), value in np.ndenumerate(matrix):
                 if not np.isnan(value):
-                    text = form.format(value).removeprefix("0") if top else form.format(value)
+                    text = form.format(value)
+                    if top:  # a share: .75, or 1, so that it fits into a small cell
+                        text = text.removeprefix("0").removesuffix(".00")
                     colour = _readable_on(picture.to_rgba(np.array(value)))
                     axes.text(column, row, text, ha="center", va="center", color=colour, size=11.5)
         else:
