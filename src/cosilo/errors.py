@@ -35,3 +35,14 @@ class SiloFailed(UserWarning):
 
 class MembersError(CosiloError):
     """Members of an institution could not do a step; only its owner may see which ones and why."""
+
+
+def with_extra(extra: str) -> str:
+    """What to do where an extra of cosilo is missing.
+
+    No package index has cosilo: what `pip install cosilo` would find there is somebody else's.
+
+    >>> with_extra("torch")
+    "make install EXTRAS=torch, or pip install 'cosilo-….whl[torch]'"
+    """
+    return f"make install EXTRAS={extra}, or pip install 'cosilo-….whl[{extra}]'"

@@ -19,5 +19,6 @@ def test_what_is_missing_is_one_line(monkeypatch, module, package):
     with pytest.raises(DataError) as error:
         import_extra(module, "reading this")
     assert str(error.value) == (
-        f'reading this needs {package}, which cannot be imported: pip install "cosilo[data]"'
+        f"reading this needs {package}, which cannot be imported: "
+        "make install EXTRAS=data, or pip install 'cosilo-….whl[data]'"
     )

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from cosilo.errors import DataError
+from cosilo.errors import DataError, with_extra
 
 
 def import_extra(module: str, purpose: str, extra: str = "data") -> Any:
@@ -17,5 +17,5 @@ def import_extra(module: str, purpose: str, extra: str = "data") -> Any:
     except ImportError as error:
         package = "pillow" if module.startswith("PIL") else module.partition(".")[0]
         raise DataError(
-            f'{purpose} needs {package}, which cannot be imported: pip install "cosilo[{extra}]"'
+            f"{purpose} needs {package}, which cannot be imported: {with_extra(extra)}"
         ) from error

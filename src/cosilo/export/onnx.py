@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.data.instances import example, is_frame
+from cosilo.errors import with_extra
 from cosilo.learners.base import Learner
 from cosilo.silo.model import Model
 
@@ -16,7 +17,7 @@ def write_onnx(model: Model, folder: Path) -> str | None:
     network = model.learner.has_weights
     missing = [name for name in (["onnxscript"] if network else ["skl2onnx"]) if not _installed(name)]
     if missing:
-        return f"it needs {missing[0]}: pip install 'cosilo[export]'"
+        return f"it needs {missing[0]}: {with_extra('export')}"
     if "text" in model.instances and not network:
         return "ONNX takes texts apart in another way than scikit-learn"
     try:

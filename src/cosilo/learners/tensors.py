@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.data.instances import Instances, is_frame
-from cosilo.errors import LearnerError
+from cosilo.errors import LearnerError, with_extra
 from cosilo.learners.base import Codes, MissingExtra, black_box
 
 try:
@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
-    raise MissingExtra('a network needs torch: pip install "cosilo[torch]"') from None
+    raise MissingExtra(f"a network needs torch: {with_extra('torch')}") from None
 
 from cosilo.learners.devices import carried  # isort: skip
 from torch import Tensor, nn  # isort: skip

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from cosilo.errors import ConfigError
+from cosilo.errors import ConfigError, with_extra
 
 #: How finely privacy losses are counted; they are rounded up.
 _GRAIN = 1e-3
@@ -83,9 +83,7 @@ def _accountant() -> Any:
 def need_library() -> None:
     """Raise if `dp-accounting` is not installed; does not import it, which takes a second."""
     if find_spec("dp_accounting") is None:
-        raise ConfigError(
-            'privacy needs dp-accounting, which is not installed: pip install "cosilo[privacy]"'
-        )
+        raise ConfigError(f"privacy needs dp-accounting, which is not installed: {with_extra('privacy')}")
 
 
 def _import(module: str) -> Any:

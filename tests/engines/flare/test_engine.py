@@ -33,14 +33,16 @@ def federation(**options):
 def test_the_simulator_needs_flare(tmp_path):
     command = [sys.executable, "-c", WITHOUT_FLARE]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert said == "this needs NVIDIA FLARE: pip install 'cosilo[flare]'\n"
+    assert said == (
+        "this needs NVIDIA FLARE: make install EXTRAS=flare, or pip install 'cosilo-….whl[flare]'\n"
+    )
     assert not (tmp_path / "run").exists()
 
 
 def test_going_on_with_a_run_between_organisations_needs_flare(tmp_path, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "nvflare" else found(name))
-    with pytest.raises(ConfigError, match=r"pip install 'cosilo\[flare\]'"):
+    with pytest.raises(ConfigError, match="make install EXTRAS=flare"):
         runs.resume(tmp_path, print)
 
 

@@ -42,7 +42,9 @@ def test_without_ray_it_is_one_line_and_nothing_is_begun(command, tmp_path):
     line = [sys.executable, "-c", WITHOUT_RAY, command[0], "recipe.toml", *command[1:], "--engine", "ray"]
     done = subprocess.run([*line, "--dir", "run"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "error: this needs Ray: pip install 'cosilo[ray]'\n"
+    assert (
+        done.stderr == "error: this needs Ray: make install EXTRAS=ray, or pip install 'cosilo-….whl[ray]'\n"
+    )
     assert not (tmp_path / "run").exists()
 
 

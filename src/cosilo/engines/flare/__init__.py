@@ -9,10 +9,10 @@ and follows it.
 
 import importlib.util
 
-from cosilo.errors import ConfigError
+from cosilo.errors import ConfigError, with_extra
 
 
 def need_flare() -> None:
     """Raise unless FLARE is installed, which is an extra."""
     if importlib.util.find_spec("nvflare") is None:
-        raise ConfigError("this needs NVIDIA FLARE: pip install 'cosilo[flare]'")
+        raise ConfigError(f"this needs NVIDIA FLARE: {with_extra('flare')}")

@@ -6,10 +6,10 @@ are, and finds places; `carrier` takes asks there; `cluster` connects.
 
 import importlib.util
 
-from cosilo.errors import ConfigError
+from cosilo.errors import ConfigError, with_extra
 
 
 def need_ray() -> None:
     """Raise unless Ray is installed, which is an extra."""
     if importlib.util.find_spec("ray") is None:
-        raise ConfigError("this needs Ray: pip install 'cosilo[ray]'")
+        raise ConfigError(f"this needs Ray: {with_extra('ray')}")
