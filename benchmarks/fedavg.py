@@ -9,8 +9,9 @@ the first and hardly the second.
 
 Start-up is the time from the start of the process until silos are asked to train, less that of a process that
 only imports torch, by both clocks. `journalling_share` is the share of all processor seconds, from the first
-training to the last ask, that is spent to keep the run on disk. Memory is the largest sum of the tree's
-proportional set sizes (PSS).
+training to the last ask, that is spent to keep the run on disk; `steady_journalling_share` is that of rounds
+2 to 5, without the models that are kept before the first and after the last. Memory is the largest sum of the
+tree's proportional set sizes (PSS).
 """
 
 import multiprocessing
@@ -94,18 +95,19 @@ def ours(
         for place, part in enumerate(parts(silos, size))
     ]
     method = FedAvg(rounds=ROUNDS, evaluate_every=ROUNDS, local=local)
-    asks: list[tuple[str, float, float]] = []
+    asks: list[tuple[str, float, float, float]] = []
 
     def watch(event: Event) -> None:
         if event.what is Happening.ASK:
-            asks.append((str(event.facts["step"]), time.time(), processor_seconds(os.getpid())))
+            kept = 0.0 if journalling is None else journalling()
+            asks.append((str(event.facts["step"]), time.time(), processor_seconds(os.getpid()), kept))
 
     with tempfile.TemporaryDirectory() as folder:
         federation = Federation(members, method=method, seed=seed, engine=LocalEngine(2))
         run = federation.run(Path(folder) / "run", observers=[watch])
         weights = run.global_weights()
     trains = np.array([moment[1:] for moment in asks if moment[0] in ("train", "judge")])
-    _, ready, spent = next(moment for moment in asks if moment[0] in ("alone", "begin"))
+    _, ready, spent, _ = next(moment for moment in asks if moment[0] in ("alone", "begin"))
     found = {
         "marks": list(trains[:, 0]),
         "processor": list(np.diff(trains[:, 1])),
@@ -114,6 +116,7 @@ def ours(
     }
     if journalling is not None:
         found["journalling"] = journalling() / (asks[-1][2] - spent)
+        found["steady_journalling"] = (trains[-1, 2] - trains[1, 2]) / (trains[-1, 1] - trains[1, 1])
     found["accuracy"] = accuracy(network, weights, in_order(train.classes))
     out.send(found)
 
@@ -267,6 +270,7 @@ def main() -> None:
             "accuracy": statistics.mean(mine["accuracy"] for _, mine in pairs),
             "yardstick_accuracy": statistics.mean(base["accuracy"] for base, _ in pairs),
             "journalling_share": clocked["journalling"],
+            "steady_journalling_share": clocked["steady_journalling"],
         }
         for name, value in figures.items():
             print(f"figure {case}_{name} {value:.3g}", flush=True)
