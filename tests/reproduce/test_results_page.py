@@ -129,6 +129,17 @@ def test_the_first_page_says_which_claims_hold_and_why(page):
     ) in first
 
 
+def test_an_undecided_claim_may_have_a_reason_of_its_own(page):
+    night = record(size="night", values={**VALUES, "iid.cofed.share": [0.4, 0.8]}, silos={})
+    chance, _ = page({"one": reproduction()}, night)
+    assert "  - More than nothing (`one`, night): −0.017 to +0.237, 2 seeds; that may be chance.\n" in chance
+    assert "Why not (More than nothing" not in chance
+    told = [{**CLAIMS[0], "why": {"night": "All are alike. They stay so."}}, CLAIMS[1]]
+    text, _ = page({"one": reproduction(claim=told)}, night)
+    assert "  - More than nothing (`one`, night): −0.017 to +0.237, 2 seeds; All are alike.\n" in text
+    assert "Why not (More than nothing): All are alike. They stay so." in text
+
+
 def test_what_is_of_an_earlier_recipe_is_marked_and_decides_nothing(page):
     values = {"iid.cofed.relative": [1.1, 1.12, 1.11], "iid.cofed.share": [0.4, 0.9, 0.4]}
     old = record(size="night", seeds=[0, 1, 2], values=values, recipes={"iid": "another"})

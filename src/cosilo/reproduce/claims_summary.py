@@ -107,9 +107,9 @@ def _line(where: Standing) -> str:
     told = lead_text(where.claim, where.found.lead)
     if where.earlier:
         told += f"*, which {where.found.verdict}; the present recipe was not run."
-    elif where.verdict == "not decided":
+    elif where.verdict == "not decided" and where.size not in where.claim.why:
         told += "; that may be chance."
-    elif where.verdict == "does not hold":
+    elif where.verdict != "holds":
         told += f"; {_first_sentence(where.why)}"
     else:
         told += "."

@@ -158,7 +158,7 @@ def _no_record(about: Reproduces, size: Size) -> str:
 
 
 def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list[str]:
-    """A sentence on everything that is not reached or does not hold."""
+    """A sentence on what is not reached or does not hold, and on undecided claims with one of their own."""
     told: dict[str, list[str]] = {}
     for size, record in records.items():
         own = [number for number in one.about.number if one.about.is_own(number)]
@@ -167,7 +167,7 @@ def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list
             claim
             for claim in one.about.claim
             if (held := judge_claim(claim, record.values, record.silos)) is not None
-            and held.verdict == "does not hold"
+            and (held.verdict == "does not hold" or (held.verdict == "not decided" and size in claim.why))
         ]
         everything: list[Number | Claim] = [*missed, *failed]
         for what in everything:
