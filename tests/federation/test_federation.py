@@ -1,4 +1,4 @@
-"""A federation is checked when it is made, and before it starts."""
+"""A federation is checked when it is made, and says how it was run."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from cosilo import CoFED, Federation, FedMD, Local
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, DataError
-from cosilo.simulated_time.clock import Clock, Link
 
 
 @pytest.mark.parametrize(
@@ -17,10 +16,6 @@ from cosilo.simulated_time.clock import Clock, Link
         ({"pool": None}, "cofed needs a pool; give one: [pool]"),
         ({"pool": None, "pool_labels": ["a"]}, "the federation got pool_labels but no pool; wants both"),
         ({"method": FedMD()}, "fedmd needs a pool with labels; set labelled = true in [pool]"),
-        (
-            {"clock": Clock(up=Link(rate=1.0), compute="cycles", cycles_per_second=1, cycles={"train": 1})},
-            "clock.cycles: has no label, update; wants one number for every step of cofed that takes time",
-        ),
     ],
 )
 def test_settings_are_checked_when_it_is_made(silos, pool, options, line):
@@ -42,17 +37,6 @@ def test_it_leaves_the_silos_of_its_maker_untrained(tmp_path, silos):
     run = Federation(mine, method=Local()).run(tmp_path / "run")
     assert not any(silo.trained for silo in mine)
     assert all(silo.trained for silo in run.silos.values())
-
-
-def test_every_problem_is_a_line_and_nothing_is_written(silos, pool, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    stingy = [*silos()[:2], silos(shares=["metrics"])[2]]
-    stingy[0].use_pool(pool[:-1])
-    lines = Federation(stingy, pool, CoFED()).check()
-    assert len(lines) == 2
-    assert lines[0].startswith("silo 'nearest': does not share 'labels', which cofed needs")
-    assert lines[1].startswith("silo 'tree': its pool has fingerprint ")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_directory_says_how_it_was_run(tmp_path, silos):
