@@ -8,8 +8,8 @@ from pathlib import Path
 from cosilo.config import build, recipe_file
 from cosilo.recipes import RECIPES
 
-# The demo's settings were changed after its first runs with seed 0: judge it on seeds nobody had looked at.
-SEEDS = range(5, 10)
+# The demo was chosen by looks at seeds 0 and 5 to 9: judge it on seeds that nobody had looked at.
+SEEDS = range(10, 15)
 RECIPE = RECIPES / "demo.toml"
 
 

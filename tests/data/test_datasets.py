@@ -240,7 +240,9 @@ def test_images_of_two_sizes(data_folder, image_parquet):
 def test_without_the_extra(data_folder, image_parquet, monkeypatch, module, package):
     image_parquet(data_folder / "cifar10" / "train.parquet", "img", COLOURS, label=[0, 1])
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(DataError, match=rf"needs {package}, .*: make install EXTRAS=data"):
+    with pytest.raises(
+        DataError, match=rf"needs {package}, .*: make install EXTRAS=data, or pip install '.*\[data\]'$"
+    ):
         load("cifar10")
 
 

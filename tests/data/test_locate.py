@@ -87,7 +87,9 @@ def test_a_hub_that_does_not_answer_is_given_up_at_once(tmp_path):
 def test_without_the_hubs_client(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(
-        DataError, match=r"\(the download of ylecun/mnist needs .*: make install EXTRAS=data.*\)"
+        DataError,
+        match=r"\(the download of ylecun/mnist needs .*: "
+        r"make install EXTRAS=data, or pip install '.*\[data\]'\)",
     ):
         load("mnist")
 

@@ -168,7 +168,7 @@ def test_without_torch_one_line_says_what_to_install(module):
     # None in sys.modules is how Python marks a module that must not be found.
     line = run(f"{hide}import {module}")
     assert line.endswith(
-        "a network needs torch: make install EXTRAS=torch, or pip install 'cosilo-….whl[torch]'"
+        "MissingExtra: a network needs torch: make install EXTRAS=torch, or pip install 'cosilo-….whl[torch]'"
     )
     caught = f"try: import {module}\nexcept ImportError: print('skipped')"
     assert run(f"import sys; sys.modules['torch'] = None\n{caught}") == "skipped"

@@ -78,5 +78,5 @@ def test_more_noise_costs_less():
 
 def test_a_missing_library_is_named_with_what_installs_it(monkeypatch):
     monkeypatch.setattr(accounting, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match="make install EXTRAS=privacy"):
+    with pytest.raises(ConfigError, match=r"make install EXTRAS=privacy, or pip install '.*\[privacy\]'"):
         accounting.need_library()

@@ -59,7 +59,7 @@ def test_wandb_offline(run, monkeypatch):
 
 def test_without_wandb_it_is_one_line(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(DataError, match="make install EXTRAS=wandb"):
+    with pytest.raises(DataError, match=r"make install EXTRAS=wandb, or pip install '.*\[wandb\]'$"):
         track_run(run, "wandb")
 
 

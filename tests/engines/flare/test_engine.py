@@ -42,7 +42,7 @@ def test_the_simulator_needs_flare(tmp_path):
 def test_going_on_with_a_run_between_organisations_needs_flare(tmp_path, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "nvflare" else found(name))
-    with pytest.raises(ConfigError, match="make install EXTRAS=flare"):
+    with pytest.raises(ConfigError, match=r"make install EXTRAS=flare, or pip install '.*\[flare\]'"):
         runs.resume(tmp_path, print)
 
 
