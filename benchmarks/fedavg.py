@@ -12,6 +12,9 @@ only imports torch, by both clocks. `journalling_share` is the share of all proc
 training to the last ask, that is spent to keep the run on disk; `steady_journalling_share` is that of rounds
 2 to 5, without the models that are kept before the first and after the last. Memory is the largest sum of the
 tree's proportional set sizes (PSS).
+
+`training_floor` is the `processor_ratio` of the bare loop with cosilo's training in place of torch's: what
+would be left if asks, checks, hashes, records and the journal took no time.
 """
 
 import multiprocessing
@@ -22,15 +25,28 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.process_tree import measured, processor_seconds
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from cosilo.learners import Training
+
+    #: Images and codes of each silo of a process.
+    Owned: TypeAlias = list[tuple[NDArray[Any], NDArray[Any]]]
+    #: One round of a silo from the global weights.
+    TrainFrom: TypeAlias = Callable[[dict[str, Any]], nn.Module]
+    MakeTraining: TypeAlias = Callable[[str, Owned], list[TrainFrom]]
 
 REPEATS, ROUNDS, RATE, BATCH = 3, 5, 0.1, 32
 CASES = {"lenet": ("lenet5", 40, 600), "mlp": ("mlp", 100, 240)}
@@ -40,6 +56,13 @@ def parts(silos: int, size: int) -> list[NDArray[np.int64]]:
     """Which images each silo has."""
     chosen = np.random.default_rng(0).permutation(60_000)[: silos * size]
     return np.split(chosen, silos)
+
+
+def training() -> "Training":
+    """That of the yardstick, as cosilo's settings."""
+    from cosilo.learners import Training
+
+    return Training(optimiser="sgd", momentum=0, lr=RATE, batch=BATCH, schedule="constant", epochs=1)
 
 
 def accuracy(network: str, weights: dict[str, Any], classes: Sequence[str]) -> float:
@@ -75,19 +98,18 @@ def ours(
     from cosilo import FedAvg, Federation, Silo, data
     from cosilo.data.labels import in_order
     from cosilo.engines.local.engine import LocalEngine
-    from cosilo.learners import Network, Training, zoo
+    from cosilo.learners import Network, zoo
     from cosilo.protocol.events import Event, Happening
 
     journalling = _clocked() if timed else None
     train = data.load("fashion_mnist", "train")
-    training = Training(optimiser="sgd", momentum=0, lr=RATE, batch=BATCH, schedule="constant", epochs=1)
     names = np.array(train.classes)
     members = [
         Silo(
             f"silo-{place:03d}",
             train.X[part],
             names[train.y[part]],
-            Network(zoo.find(network), training),
+            Network(zoo.find(network), training()),
             test=None,
             task=train.classes,
             shares=["weights", "size"],
@@ -156,8 +178,16 @@ def _clocked() -> Callable[[], float]:
 # ---------------------------------------------------------------------- the yardstick
 
 
-def yardstick(network: str, silos: int, size: int, started: float, out: Connection, seed: int = 0) -> None:
-    """The bare loop."""
+def yardstick(
+    network: str,
+    silos: int,
+    size: int,
+    started: float,
+    out: Connection,
+    seed: int = 0,
+    by: "MakeTraining | None" = None,
+) -> None:
+    """The bare loop; `by`: what silos train by, if not by torch alone."""
     import torch
 
     from cosilo import data
@@ -169,7 +199,8 @@ def yardstick(network: str, silos: int, size: int, started: float, out: Connecti
     for half in (0, 1):
         mine, theirs = context.Pipe()
         owned = [(np.array(train.X[part]), train.y[part]) for part in parts(silos, size)[half::2]]
-        context.Process(target=_bare_worker, args=(theirs, network, owned), daemon=True).start()
+        arguments = (theirs, network, owned, by or _by_torch)
+        context.Process(target=_bare_worker, args=arguments, daemon=True).start()
         pipes.append(mine)
     torch.manual_seed(seed)
     weights = {k: v.numpy() for k, v in zoo.find(network)((1, 28, 28), 10).state_dict().items()}
@@ -189,30 +220,69 @@ def yardstick(network: str, silos: int, size: int, started: float, out: Connecti
     out.send(found)
 
 
-def _bare_worker(pipe: Connection, network: str, owned: list[tuple[Any, Any]]) -> None:
+def floor(network: str, silos: int, size: int, started: float, out: Connection) -> None:
+    """The bare loop with cosilo's training."""
+    yardstick(network, silos, size, started, out, by=_by_cosilo)
+
+
+def _bare_worker(pipe: Connection, network: str, owned: "Owned", make: "MakeTraining") -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    trainings = make(network, owned)
+    while (weights := pipe.recv()) is not None:
+        total = {name: np.zeros_like(array) for name, array in weights.items()}
+        for train in trainings:
+            for name, tensor in train(weights).state_dict().items():
+                total[name] += tensor.numpy()
+        pipe.send(total)
+
+
+def _by_torch(network: str, owned: "Owned") -> "list[TrainFrom]":
     import torch
     from torch.nn.functional import cross_entropy
 
     from cosilo.learners import zoo
 
-    torch.set_num_threads(1)
-    sets = [
-        (torch.from_numpy(x).float().div(127.5).sub(1).unsqueeze(1), torch.from_numpy(y)) for x, y in owned
-    ]
     module = zoo.find(network)((1, 28, 28), 10)
-    while (weights := pipe.recv()) is not None:
-        total = {name: np.zeros_like(array) for name, array in weights.items()}
-        for x, y in sets:
-            module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-            optimiser = torch.optim.SGD(module.parameters(), lr=RATE)
-            for index in torch.split(torch.randperm(len(x)), BATCH):
-                loss = cross_entropy(module(x[index]), y[index])
-                optimiser.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-            for name, tensor in module.state_dict().items():
-                total[name] += tensor.numpy()
-        pipe.send(total)
+
+    def train(x: torch.Tensor, y: torch.Tensor, weights: dict[str, Any]) -> torch.nn.Module:
+        module.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+        optimiser = torch.optim.SGD(module.parameters(), lr=RATE)
+        for index in torch.split(torch.randperm(len(x)), BATCH):
+            loss = cross_entropy(module(x[index]), y[index])
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        return module
+
+    return [
+        partial(train, torch.from_numpy(x).float().div(127.5).sub(1).unsqueeze(1), torch.from_numpy(y))
+        for x, y in owned
+    ]
+
+
+def _by_cosilo(network: str, owned: "Owned") -> "list[TrainFrom]":
+    import torch
+
+    from cosilo.engines.local.memory import keep_freed_memory
+    from cosilo.learners import Network, zoo
+
+    keep_freed_memory()  # as the workers of a run do
+
+    def train(
+        x: NDArray[Any], y: NDArray[Any], mine: Network, seeds: Iterator[int], weights: dict[str, Any]
+    ) -> torch.nn.Module:
+        mine.set_weights(weights)
+        mine.train(x, y, seed=next(seeds), training=mine.training)
+        return mine.fitted()
+
+    trainings: list[TrainFrom] = []
+    for x, y in owned:
+        mine = Network(zoo.find(network), training())
+        mine.begin(x[:2], n_classes=10, seed=0)
+        trainings.append(partial(train, x, y, mine, count()))
+    return trainings
 
 
 # ---------------------------------------------------------------------- measuring
@@ -241,11 +311,12 @@ def steady_round(marks: Sequence[float]) -> float:
 
 def main() -> None:
     for case in sys.argv[1:] or CASES:
-        pairs, imports = [], []
+        pairs, imports, floors = [], [], []
         for _ in range(REPEATS):
             imports.append(importing_torch())
             pairs.append((timed_round(yardstick, case), timed_round(ours, case)))
             base, mine = pairs[-1]
+            floors.append(timed_round(floor, case)["spent"] / base["spent"])
             print(
                 f"{case}: yardstick {base['round']:.2f} s a round ({base['spent']:.2f} of the processor), "
                 f"accuracy {base['accuracy']:.3f}; cosilo {mine['round']:.2f} s ({mine['spent']:.2f}), "
@@ -262,6 +333,7 @@ def main() -> None:
         figures = {
             "ratio": typical(lambda mine, base: mine["round"] / base["round"]),
             "processor_ratio": typical(lambda mine, base: mine["spent"] / base["spent"]),
+            "training_floor": statistics.median(floors),
             "round_seconds": typical(lambda mine, base: mine["round"]),
             "startup_seconds": typical(lambda mine, base: mine["start"]) - torch_wall,
             "startup_processor_seconds": typical(lambda mine, base: mine["start_processor"])

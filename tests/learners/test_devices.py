@@ -25,6 +25,13 @@ def test_a_copy_to_where_it_is_costs_nothing():
     assert devices.carried(tensor, torch.device("cpu")) is tensor
 
 
+def test_a_module_goes_to_another_device_whole_and_stays_where_it_is():
+    module = torch.nn.BatchNorm1d(3)
+    assert devices.moved(module, torch.device("cpu")) is module
+    there = devices.moved(module, torch.device("meta"))
+    assert {tensor.device.type for tensor in there.state_dict().values()} == {"meta"}
+
+
 def _hold(started, times, seconds):
     with devices.turn_on(torch.device("cuda")):
         began = time.monotonic()

@@ -63,6 +63,12 @@ def test_a_damaged_entry_is_named(tmp_path, content):
         Journal(tmp_path / "j").entry(1, "label", ["a", "b", "c"])
 
 
+def test_who_replied_is_known_without_reading_replies(tmp_path):
+    _, entry = filled(tmp_path)
+    (tmp_path / "j/00001-label/small").unlink()
+    assert [name in Replies(entry) for name in "abcd"] == [True, False, True, False]
+
+
 def test_a_damaged_large_reply_is_named(tmp_path):
     journal = Journal(tmp_path / "j")
     entry = journal.entry(1, "label", ["a"])

@@ -69,7 +69,7 @@ def _as(array: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def same_structure(reference: Weights) -> Callable[[str, Mapping[str, object]], None]:
     """A check for replies with a field `weights`: the same names, shapes and types as `reference`."""
-    wanted = {name: _form(array) for name, array in reference.items()}
+    wanted = {name: (array.dtype, array.shape) for name, array in reference.items()}
 
     def check(silo: str, reply: Mapping[str, object]) -> None:
         weights = reply["weights"]
@@ -78,8 +78,9 @@ def same_structure(reference: Weights) -> Callable[[str, Mapping[str, object]], 
         for name in sorted(wanted.keys() ^ weights.keys()):
             raise BadMessage(f"weights: {name!r} is {'missing' if name in wanted else 'not in the model'}")
         for name, array in weights.items():
-            if _form(array) != wanted[name]:
-                raise BadMessage(f"weights: {name!r} is {_form(array)}; the model's is {wanted[name]}")
+            if (array.dtype, array.shape) != wanted[name]:
+                theirs, ours = _form(array), _form(reference[name])
+                raise BadMessage(f"weights: {name!r} is {theirs}; the model's is {ours}")
 
     return check
 

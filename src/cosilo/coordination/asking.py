@@ -45,14 +45,18 @@ class _InOrder:
         self._entry, self._gather = entry, gather
         self._names = deque(entry.silos)
         self._answered: dict[str, Fields | None] = {}
+        #: How many of these are in memory.
+        self._held = 0
 
     def take(self, name: str, reply: Fields | None = None) -> None:
         """A silo has answered; without a reply it failed, or its reply is on disk."""
-        held = sum(one is not None for one in self._answered.values())
-        self._answered[name] = reply if held < _WAITING else None
+        reply = reply if self._held < _WAITING else None
+        self._answered[name] = reply
+        self._held += reply is not None
         while self._names and self._names[0] in self._answered:
             first = self._names.popleft()
             reply = self._answered.pop(first)
+            self._held -= reply is not None
             if first in self._entry.arrivals:
                 self._gather(first, self._entry.read(first) if reply is None else reply)
 

@@ -17,7 +17,7 @@ from cosilo.errors import LearnerError
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 import torch  # isort: skip
-from torch import Tensor  # isort: skip
+from torch import Tensor, nn  # isort: skip
 
 
 def device_of(choice: str) -> torch.device:
@@ -35,6 +35,12 @@ def carried(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
+
+
+def moved(module: nn.Module, device: torch.device) -> nn.Module:
+    """The module on a device; one that is there is not walked through again."""
+    there = all(tensor.device == device for tensor in module.parameters())
+    return module if there else module.to(device)
 
 
 @contextmanager

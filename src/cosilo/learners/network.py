@@ -35,7 +35,7 @@ from cosilo.text import listing
 # if torch is missing, tensors has already raised a one-line error
 import torch  # isort: skip
 from cosilo.learners import losses, module_weights  # isort: skip
-from cosilo.learners.devices import carried, device_of, turn_on  # isort: skip
+from cosilo.learners.devices import carried, device_of, moved, turn_on  # isort: skip
 from torch import Tensor, nn  # isort: skip
 from torch.nn.functional import cross_entropy  # isort: skip
 
@@ -215,7 +215,7 @@ class Network:
         with seeded(seed), black_box(self.name, "fit"), ExitStack() as stack:
             stack.enter_context(turn_on(device))
             mine = Trainee(
-                self.fitted().to(device),
+                moved(self.fitted(), device),
                 training,
                 self.n_classes_,
                 self.name,
@@ -225,7 +225,7 @@ class Network:
                 state=state,
             )
             others = (
-                Trainee(peer.fitted().to(device), training, peer.n_classes_, peer.name, loss=its)
+                Trainee(moved(peer.fitted(), device), training, peer.n_classes_, peer.name, loss=its)
                 for peer, its in peers
             )
             trainees = [mine, *others]
@@ -372,7 +372,7 @@ class Network:
 @contextmanager
 def _whole(module: nn.Module) -> Iterator[None]:
     """A training that fails leaves the module as it was."""
-    before = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     try:
         yield
     except BaseException:

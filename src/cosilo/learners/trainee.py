@@ -53,7 +53,8 @@ class Optimiser:
         if state:
             self._take_over(state)
         # Adam needs a separate counter for every parameter.
-        self._counters = [torch.tensor(float(self._steps), device=p.device) for p in parameters]
+        counted = [] if training.optimiser == "sgd" else parameters
+        self._counters = [torch.tensor(float(self._steps), device=p.device) for p in counted]
 
     def _take_over(self, state: OptimiserState) -> None:
         for kind, tensors in self._moments.items():
@@ -119,6 +120,8 @@ class Trainee:
         self._in_bf16 = training.precision == "bf16"
         self._layers = None if self._in_bf16 else dense_layers(module)
         self._at_once = plain and correction is None and self._layers is not None
+        #: Whether a step has no graph, and nobody else has a part in it.
+        self.leaves_nothing = self._at_once and after_step is None
         self._passed: list[Tensor] = []  # what went into each layer, or the outputs with their graph
 
     def outputs(self, batch: Tensor) -> Tensor:
@@ -132,12 +135,11 @@ class Trainee:
                 answer = outputs(self.module, batch, self.n_classes, self.name)
             self._passed = [answer]
             return answer.detach()
-        with torch.no_grad():
-            self._passed = passed = [batch.flatten(1)]
-            for layer in self._layers[:-1]:
-                passed.append(torch.addmm(layer.bias, passed[-1], layer.turned).relu_())
-            last = self._layers[-1]
-            return torch.addmm(last.bias, passed[-1], last.turned)
+        self._passed = passed = [batch.flatten(1)]
+        for layer in self._layers[:-1]:
+            passed.append(torch.addmm(layer.bias, passed[-1], layer.turned).relu_())
+        last = self._layers[-1]
+        return torch.addmm(last.bias, passed[-1], last.turned)
 
     def step(self, gradient: Tensor, rate: float) -> None:
         """Carry the gradient at the outputs back through the network, and take a step."""
@@ -166,7 +168,6 @@ class Trainee:
                 self._correction(dict(zip(self._named, gradients, strict=True)), self._named)
         return gradients
 
-    @torch.no_grad()
     def _dense_gradients(self, gradient: Tensor) -> list[Tensor]:
         assert self._layers is not None
         found: list[Tensor] = []
@@ -174,23 +175,31 @@ class Trainee:
             layer, passed = self._layers[place], self._passed[place]
             found = [gradient.t() @ passed, gradient.sum(0), *found]
             if place:
-                gradient = (gradient @ layer.weight).mul_(passed > 0)
+                gradient = _through_relu(gradient @ layer.weight, passed)
         return found
 
-    @torch.no_grad()
     def _step_at_once(self, gradient: Tensor, rate: float) -> None:
         """Plain SGD needs no gradient of the weights in memory: the product is subtracted where they lie."""
         assert self._layers is not None
         for place in reversed(range(len(self._layers))):
             layer, passed = self._layers[place], self._passed[place]
-            before = (gradient @ layer.weight).mul_(passed > 0) if place else gradient
+            before = _through_relu(gradient @ layer.weight, passed) if place else gradient
             layer.weight.addmm_(gradient.t(), passed, alpha=-rate)
             layer.bias.add_(gradient.sum(0), alpha=-rate)
             gradient = before
 
 
+def _through_relu(gradient: Tensor, passed: Tensor) -> Tensor:
+    """The gradient before a ReLU, of that after it: as torch's own graph computes it."""
+    before: Tensor = torch.ops.aten.threshold_backward(gradient, passed, 0)
+    return before
+
+
 class Dense(NamedTuple):
-    """The parameters of a linear layer, at hand: a module looks each of them up by its name."""
+    """The parameters of a linear layer, at hand: a module looks each of them up by its name.
+
+    They share the module's memory, and no graph is made of what is done with them.
+    """
 
     weight: Tensor
     bias: Tensor
@@ -221,5 +230,5 @@ def dense_layers(module: nn.Module) -> list[Dense] | None:
     trainable = all(p.requires_grad for p in module.parameters())
     if not layers or not same or not trainable or any(layer.bias is None for layer in layers):
         return None
-    with torch.no_grad():
-        return [Dense(layer.weight, layer.bias, layer.weight.t()) for layer in layers]
+    pairs = [(layer.weight.detach(), layer.bias.detach()) for layer in layers]
+    return [Dense(weight, bias, weight.t()) for weight, bias in pairs]

@@ -98,14 +98,17 @@ def train(
         for module in modules:
             module.train()
         rate = training.rate(epoch)
-        total = torch.zeros((), device=data.x.device)  # asked for once per epoch: asking waits for the device
-        for x, y, weight in batches(data, training.batch, order, training.augment):
-            answers = [trainee.outputs(x) for trainee in trainees]
-            for place, trainee in enumerate(trainees):
-                others = answers[:place] + answers[place + 1 :]
-                gradient = trainee.loss(answers[place], y, weight, *others)
-                trainee.step(gradient, rate)
-                total += gradient.sum()
+        # Where nothing is kept of a step but the weights, torch need not prepare for that.
+        with torch.inference_mode(all(trainee.leaves_nothing for trainee in trainees)):
+            # Asked for once per epoch: asking waits for the device.
+            total = torch.zeros((), device=data.x.device)
+            for x, y, weight in batches(data, training.batch, order, training.augment):
+                answers = [trainee.outputs(x) for trainee in trainees]
+                for place, trainee in enumerate(trainees):
+                    others = answers[:place] + answers[place + 1 :]
+                    gradient = trainee.loss(answers[place], y, weight, *others)
+                    trainee.step(gradient, rate)
+                    total += gradient.sum()
         _finite(total, "loss", epoch, training, first.name)
         if held is not None and training.patience is not None:
             mean = torch.tensor(_mean_loss(first, held))

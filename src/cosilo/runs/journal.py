@@ -149,13 +149,16 @@ class Replies(Mapping[str, Fields]):
     def __init__(self, entry: Entry, gathered: object = None) -> None:
         self._entry = entry
         self.gathered = gathered
-        self._names = [name for name in entry.silos if name in entry.arrivals]
+        self._names = dict.fromkeys(name for name in entry.silos if name in entry.arrivals)
         self.failures: dict[str, Failure] = entry.failures
 
     def __getitem__(self, silo: str) -> Fields:
         if silo not in self._names:
             raise KeyError(silo)
         return self._entry.read(silo)
+
+    def __contains__(self, silo: object) -> bool:
+        return silo in self._names  # without a look at the disk
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
