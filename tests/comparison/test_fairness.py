@@ -41,7 +41,7 @@ def test_one_line_for_each_difference():
         "Not equal: models uploaded in a round: 3 (a, c), 4 (b)",
         "Not equal: epochs of a silo's training in all: 10 (a, c), 12 (b)",
         "Not equal: rounds between judgements: 1 (a, c), 5 (b)",
-        "Not equal: share of a silo's training data that is never trained on: 20% (a, c), 0% (b)",
+        "Not equal: share of a silo's labelled data that is never trained on: 20% (a, c), 0% (b)",
     ]
 
 
@@ -58,7 +58,7 @@ def test_a_comparison_names_what_is_unequal_and_runs(tmp_path):
         "Not equal: models uploaded in a round: 2 (fedavg), 5 (fedfomo)",
         "Not equal: epochs of a silo's training in all: 2.4 (fedavg), 4 (fedfomo)",
         "Not equal: rounds between judgements: 2 (fedavg), 1 (fedfomo)",
-        "Not equal: share of a silo's training data that is never trained on: 0% (fedavg), 20% (fedfomo)",
+        "Not equal: share of a silo's labelled data that is never trained on: 0% (fedavg), 20% (fedfomo)",
     ]
     assert told[:4] == lines
     assert list(made.unequal) == lines
@@ -71,14 +71,14 @@ def test_a_comparison_names_what_is_unequal_and_runs(tmp_path):
     ("one", "other"),
     [
         ({"fedavg": {"rounds": 2, "epochs": 5}}, {"fedprox": {"rounds": 5, "epochs": 2}}),
-        ({"cofed": {}}, {"personalised_fedavg": {"rounds": 3, "epochs": 1, "tuning_epochs": 5}}),
+        ({"cofed": {}}, {"personalised_fedavg": {"rounds": 3, "epochs": 1, "tuning_epochs": 9}}),
         ({"local": {}}, {"fml": {"rounds": 2, "epochs": 2}}),
         ({"fedmd": FEDMD}, {"fedavg": {"rounds": 3, "epochs": 2}}),
         ({"fedavg": {"rounds": 2, "fraction": 0.4}}, {"fedbe": {"rounds": 2, "fraction": 0.4}}),
     ],
 )
 def test_equal_work_in_other_words(one, other, tmp_path, monkeypatch):
-    """CoFED has 4 epochs of local training and 4 of update: as many as 3 rounds and 5 epochs of tuning."""
+    """CoFED has 4 epochs of local training, and 4 of update with the pool: as 3 rounds, and 9 of tuning."""
     from cosilo.comparison import compare as module
 
     monkeypatch.setattr(module, "_run", lambda plan, *_: plan)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cosilo
-from cosilo import CoFED, ConfigError, Local, data
+from cosilo import CoFED, ConfigError, FedAvg, Federation, Local, Silo, data
 from cosilo.errors import SiloFailed
 
 
@@ -28,6 +28,24 @@ def test_a_federation_is_compared(federation, tmp_path):
     assert "comparison.html</a>" in link._repr_html_()
     again = cosilo.compare(federation(), ["local"], 2, tmp_path / "c")  # opened, not run
     assert again.runs["local", 0].scores("local") == found.runs["local", 0].scores("local")
+
+
+def test_what_methods_are_not_equal_in_is_named(tmp_path):
+    pytest.importorskip("torch")
+    from cosilo.learners import Network, zoo
+
+    X, y, shares = np.eye(8, dtype=np.float32), list("abababab"), ["weights", "size", "metrics"]
+    silos = [Silo(name, X, y, Network(zoo.mlp), shares=shares) for name in ("north", "south")]
+    methods, told = [FedAvg(rounds=2, epochs=3), FedAvg(rounds=1, epochs=2, fraction=0.5)], []
+    found = cosilo.compare(Federation(silos, method=Local()), methods, 1, tmp_path / "c", told.append)
+    lines = [
+        "Not equal: models uploaded in a round: 2 (fedavg), 1 (fedavg-2)",
+        "Not equal: epochs of a silo's training in all: 6 (fedavg), 1 (fedavg-2)",
+    ]
+    assert told[:3] == [*lines, "fedavg, seed 0"]
+    assert found.unequal == tuple(lines)
+    assert lines[0] in found._repr_html_()
+    assert lines[0] in (tmp_path / "c" / found.report().name).read_text()
 
 
 def test_a_recipe_is_compared(tmp_path):

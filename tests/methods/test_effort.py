@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-from cosilo import CoFED, DoFedSPP, FedAvg, FedFomo, FedMD, Institution, Local, Silo, Tempo
+from cosilo import CoFED, DoFedSPP, FedAvg, FedFomo, FedMD, Institution, Local, Silo, Target, Tempo
 from cosilo.learners import Network, Training, zoo
 from cosilo.methods.effort import Effort, epochs_of, plain_silos
 
@@ -34,10 +34,42 @@ def test_members_are_the_silos_that_train():
 def test_efforts_by_hand():
     assert FedAvg(rounds=10, epochs=2, fraction=0.4).effort(SILOS) == Effort(2, 10 * 2 * 2 / 5, 1, 0.0)
     assert FedFomo(rounds=10, epochs=2).effort(SILOS) == Effort(5, 20, 1, 0.3)
-    assert DoFedSPP(warm_up=4, rounds=3, uploads=2).effort(SILOS) == Effort(2, 7, 1)
+    assert DoFedSPP(warm_up=4, rounds=3, uploads=2).effort(SILOS) == Effort(2, 7, 1, 0.0)
     assert DoFedSPP(warm_up=4, rounds=3).effort(SILOS).uploads == 5
     assert Local().effort(SILOS).epochs == 3
     # 40 private instances; 3 epochs of a pool of 80, and 2 rounds with 20 of them.
     fedmd = FedMD(rounds=2, subset=20, public_epochs=3, private_epochs=5, revisit_epochs=4)
     assert fedmd.effort(SILOS, pool=80).epochs == 5 + 2 * 4 + 3 * 80 / 40 + 2 * 20 / 40
     assert CoFED(rounds=2).effort([silo("a", 3, 7), silo("b", 3, 7)]).epochs == 17
+
+
+def test_what_is_elected_counts_as_all_of_the_pool_unless_passes_are_set():
+    # 3 epochs of 40 instances, then twice 7 of 40 + 60; or 400 instances in an update, whatever was elected.
+    assert CoFED(rounds=2).effort([silo("a", 3, 7)], pool=60).epochs == 3 + 2 * 7 * (40 + 60) / 40
+    limited = silo("a", 3)
+    limited.learner.update = Training(passes=400)
+    assert CoFED(rounds=2).effort([limited], pool=60).epochs == 3 + 2 * 400 / 40
+
+
+def aiming(hidden):
+    """A silo with 36 instances of its own; its target has 4 labelled points and 16 others."""
+    target = Target(np.eye(40)[:4], list("cdcd"), unlabelled=np.eye(40)[:16], hidden=hidden)
+    return Silo("a", np.eye(40)[:36], list("ab") * 18, Network(zoo.mlp), shares=SHARES, target=target)
+
+
+def test_a_target_model_is_trained_too():
+    found = DoFedSPP(warm_up=4, rounds=3, target_epochs=5).effort([aiming(hidden=False)])
+    assert found.epochs == 4 + 3 * (1 + 5 * 20 / 40)
+
+
+def test_who_does_not_train_on_labelled_target_points():
+    for method, seen in {
+        DoFedSPP: 0.0,
+        FedAvg: 0.0,
+        FedMD: 0.0,
+        Local: 0.0,
+        CoFED: 0.0,
+        FedFomo: 0.1,
+    }.items():
+        assert method().effort([aiming(hidden=False)]).held_out == seen
+        assert method().effort([aiming(hidden=True)]).held_out == (0.0 if method is DoFedSPP else 0.1)

@@ -23,7 +23,7 @@ _PARTS = {
         lambda one: one.epochs, lambda value: f"{value:.0f}" if value >= 100 else f"{value:.2g}", near=0.05
     ),
     "rounds between judgements": _Part(lambda one: one.judged_every, "{:g}".format),
-    "share of a silo's training data that is never trained on": _Part(
+    "share of a silo's labelled data that is never trained on": _Part(
         lambda one: one.held_out, lambda value: f"{value:.0%}"
     ),
 }

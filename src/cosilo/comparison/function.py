@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosilo.comparison import compare as recipes
+from cosilo.comparison.fairness import unequal
 from cosilo.config import recipe_file
 from cosilo.config.source import Source
 from cosilo.errors import ConfigError, CosiloError, SiloFailed
@@ -66,7 +67,8 @@ class ComparedRuns(Comparison):
         )
         heads = "".join(f"<th>{head}</th>" for head in ("method", "accuracy", "relative accuracy", "failed"))
         table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-        return f"<p>{escape(verdict(summary))}</p>\n{table}"
+        lines = "".join(f"\n<p>{escape(line)}</p>" for line in self.unequal)
+        return f"<p>{escape(verdict(summary))}</p>\n{table}{lines}"
 
 
 def compare(
@@ -90,12 +92,13 @@ def compare(
     folder : str or Path, default None
         Where the runs are kept, and what is there is not run again; None: a new folder in `runs/`.
     tell : callable, default nothing
-        Gets a line before each run.
+        Gets a line for each thing that the methods are not equal in, and one before each run.
 
     Returns
     -------
     ComparedRuns
-        `runs` by method and seed, `to_frame()`, `report()`; a notebook shows the verdict and a table.
+        `runs` by method and seed, `unequal` (a line for each thing that the methods are not equal in),
+        `to_frame()`, `report()`; a notebook shows the verdict, a table and these lines.
 
     Examples
     --------
@@ -149,6 +152,10 @@ def _of_federation(
     if seeds < 1:
         raise ConfigError(f"seeds: got {seeds}; wants at least 1")
     made = _named(methods)
+    instances = 0 if federation.pool is None else len(federation.pool)
+    lines = unequal({name: method.effort(federation.silos, instances) for name, method in made.items()})
+    for line in lines:
+        tell(line)
     numbers = tuple(range(federation.seed, federation.seed + seeds))
     runs: dict[MethodAndSeed, RunDirectory] = {}
     failures: dict[MethodAndSeed, FailedRun] = {}
@@ -162,7 +169,7 @@ def _of_federation(
                 failures[name, seed] = FailedRun(str(error), str(error))
     parameters = {name: method.model_dump(mode="json") for name, method in made.items()}
     clock = federation.clock
-    return ComparedRuns(place, "Python", {}, parameters, numbers, clock, None, (), runs, failures)
+    return ComparedRuns(place, "Python", {}, parameters, numbers, clock, None, tuple(lines), runs, failures)
 
 
 def _named(methods: Sequence[str | Method]) -> dict[str, Method]:

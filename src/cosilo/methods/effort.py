@@ -17,12 +17,12 @@ class Effort:
 
     #: Models that leave silos in a round.
     uploads: int | None = None
-    #: Instances that a silo trains on in all, its own, elected or public ones, in epochs of its own data; the
-    #: mean where not all take part.
+    #: Instances that a silo trains on in all, its own, elected, public or those of its target, in epochs of
+    #: its own data; the mean where not all take part, and the most where it is not known before.
     epochs: float | None = None
     #: Once in how many rounds models are judged.
     judged_every: int | None = None
-    #: The share of a silo's training data that its model never learns from.
+    #: The share of a silo's labelled data that its models never learn from.
     held_out: float | None = None
 
 
@@ -34,17 +34,24 @@ def plain_silos(participants: Sequence[Participant]) -> list[Silo]:
     return found
 
 
-def epochs_of(
-    participants: Sequence[Participant], which: Literal["training", "update"] = "training"
-) -> float | None:
-    """The epochs that owners set, in the mean; None if a learner has none.
+def hidden_share(participants: Sequence[Participant]) -> float:
+    """The share of silos' labelled data that only a method for targets learns from, in the mean."""
+    return fmean(silo.hidden_share for silo in plain_silos(participants))
 
-    Where an owner set how many instances are seen, this is how many epochs of its own data they make.
+
+def epochs_of(
+    participants: Sequence[Participant], which: Literal["training", "update"] = "training", others: int = 0
+) -> float | None:
+    """The epochs that owners set, in the mean, in epochs of a silo's own data; None if a learner has none.
+
+    An epoch is longer where the silo trains on `others` beside its own instances. Where an owner set how many
+    instances are seen, it is these.
     """
     found = []
     for silo in plain_silos(participants):
         training = getattr(silo.learner, which, None)
         if not isinstance(training, Training):
             return None
-        found.append(training.epochs if training.passes is None else training.passes / silo.size)
+        passes = training.epochs * (silo.size + others) if training.passes is None else training.passes
+        found.append(passes / silo.size)
     return fmean(found) if found else None

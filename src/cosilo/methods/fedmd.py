@@ -40,7 +40,7 @@ from cosilo.data.labels import in_order
 from cosilo.data.stratified import hold_out, stratified
 from cosilo.errors import BadMessage, DataError
 from cosilo.methods.base import Method
-from cosilo.methods.effort import Effort, plain_silos
+from cosilo.methods.effort import Effort, hidden_share, plain_silos
 from cosilo.protocol.message import Fields, Message, Shared, State
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import FEDERATED, LOCAL, Stage
@@ -149,7 +149,8 @@ class FedMD(Method):
         private = self.private_epochs + self.rounds * self.revisit_epochs
         public = self.public_epochs * pool + self.rounds * self.digest_epochs * min(self.subset, pool)
         sizes = [silo.size for silo in plain_silos(participants)]
-        return Effort(epochs=private + public / fmean(sizes), judged_every=self.evaluate_every, held_out=0.0)
+        epochs = private + public / fmean(sizes)
+        return Effort(None, epochs, self.evaluate_every, hidden_share(participants))
 
     @staticmethod
     def _outputs(silos: Silos) -> list[str]:

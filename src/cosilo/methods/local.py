@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from cosilo.coordination.coordinator import Silos
 from cosilo.methods.base import Method
-from cosilo.methods.effort import Effort, epochs_of
+from cosilo.methods.effort import Effort, epochs_of, hidden_share
 from cosilo.protocol.participant import Participant
 from cosilo.protocol.stage import LOCAL
 from cosilo.protocol.step import step
@@ -30,7 +30,7 @@ class Local(Method):
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """As its owner set it."""
-        return Effort(epochs=epochs_of(participants), held_out=0.0)
+        return Effort(epochs=epochs_of(participants), held_out=hidden_share(participants))
 
     @step()
     def train(self, silo: Silo) -> None:

@@ -20,7 +20,7 @@ from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
 from cosilo.errors import BadMessage, Refused, RunError
 from cosilo.methods.base import Method
-from cosilo.methods.effort import Effort
+from cosilo.methods.effort import Effort, hidden_share
 from cosilo.protocol.forms import Text
 from cosilo.protocol.message import Fields, Message, Shared, State, Value
 from cosilo.protocol.participant import Participant
@@ -180,7 +180,7 @@ class Rounds(Method):
         uploads = share_of(len(participants), self.fraction)
         inside = self.local_rounds if any(isinstance(one, Institution) for one in participants) else 1
         epochs = self.rounds * inside * self.usual_epochs * uploads / len(participants)
-        return Effort(uploads, epochs, self.evaluate_every, held_out=0.0)
+        return Effort(uploads, epochs, self.evaluate_every, hidden_share(participants))
 
     @abstractmethod
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:

@@ -209,6 +209,12 @@ class Holdings(Participant, ABC):
         return self.data.target is not None
 
     @property
+    def target_size(self) -> int:
+        """How many points its target has, labelled or not."""
+        target = self.data.target
+        return 0 if target is None else len(target.labelled[1]) + len(target.unlabelled)
+
+    @property
     def knows_truth(self) -> bool:
         """Whether the classes of its unlabelled target points are known, to judge their labels by."""
         return self.data.target is not None and self.data.target.truth is not None
@@ -230,10 +236,19 @@ class Holdings(Participant, ABC):
 
     @property
     def validation_share(self) -> float:
-        """The share of its training data that is for validation: beside a target, labelled target points."""
-        if self.has_target:
-            return 1 - len(self.data.own[1]) / self.size
-        return self.data.validation_fraction
+        """The share of its labelled data that is for validation: target points, if it has a target."""
+        return self._target_share if self.has_target else self.data.validation_fraction
+
+    @property
+    def hidden_share(self) -> float:
+        """The share of its labelled data that methods do not see which know nothing of targets."""
+        target = self.data.target
+        return self._target_share if target is not None and target.hidden else 0.0
+
+    @property
+    def _target_share(self) -> float:
+        labelled = 0 if self.data.target is None else len(self.data.target.labelled[1])
+        return labelled / (len(self.data.own[1]) + labelled)
 
     @property
     def can_validate(self) -> bool:

@@ -8,10 +8,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 
 from cosilo import DoFedSPP, FedAvg, Federation, FedFomo, Local, Silo, Target
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import ConfigError, DataError, RunError
+from cosilo.runs.durable_files import read_lines
 
 torch = pytest.importorskip("torch")
 from cosilo.learners import Network, Training, zoo  # noqa: E402
@@ -180,10 +182,23 @@ def test_ratios_are_of_the_target_model_of_the_round_before(monkeypatch):
     assert began[0] > 2 * began[1]
 
 
+def test_distances_are_from_the_reciprocal_model_of_the_round_before():
+    """θ_rec,0 before the first round and in it, then θ_rec,1, which a silo uploaded for the first round."""
+    silo, models, names = begun()
+    flat = {name: np.concatenate([a.ravel() for a in model.values()]) for name, model in models.items()}
+    start = silo.network.weights()  # the target model has the same, and has not been trained
+    before = [np.concatenate([start[key].ravel() for key in models["silo-0"]])] * 2 + [flat["silo-0"]]
+    for number in (0, 1, 2):
+        if number > 0:
+            METHOD.learn(silo, silos=names, labellers=2, stage=f"round {number}", models=pack(models))
+        apart = [np.linalg.norm(flat[name].astype(np.float64) - before[number]) for name in names]
+        assert silo.notes.array("distances") == pytest.approx(apart, rel=1e-6)
+
+
 def test_models_that_do_not_label_are_looked_at_again():
     """Phase 4-1: all that were broadcast; a model that did not help may have become one that does."""
     silo, models, names = begun()
-    silo.notes["ratios"] = np.array([0.0, 0.0, 1.0, 0.0])
+    silo.notes["ratios"] = np.array([0.0, 0.0, 0.6, 0.4])  # B = 1 of them labels
     silo.notes["losses"] = np.array([9.0, 9.0, 9.0, 9.0])
     METHOD.learn(silo, silos=names, labellers=1, stage="round 1", models=pack(models))
     assert set(silo.target_labels()["speakers"]) == {"silo-2"}
@@ -248,8 +263,13 @@ def test_a_budget_that_is_used_up_before_the_first_round(tmp_path):
 
 def test_a_budget_for_nothing_says_what_would_do(tmp_path):
     budget = {"total": 3.0, "uplink": {"rate": float(size_of_a_model())}, "training": 5.0}
+    federation = Federation(silos(), method=DoFedSPP(rounds=3, budget=budget))
+    (line,) = federation.check()  # once, not for each silo
+    assert line.startswith(
+        "method.budget.total: got 3 s; the budget is 1 s a round; wants at least 6 s, 18 s"
+    )
     with pytest.raises(RunError, match=r"wants at least 6 s, 18 s for 3 rounds.*most is training"):
-        Federation(silos(), method=DoFedSPP(rounds=3, budget=budget)).run(tmp_path / "run")
+        federation.run(tmp_path / "run")
 
 
 def test_it_stops_when_labels_do_not_change_any_more(tmp_path):
@@ -335,6 +355,42 @@ def test_downsized_models_still_predict_and_their_error_is_told(tmp_path):
     for one in (run, plain):
         asks = {ask["step"]: set(ask["sent"].values()) for ask in one.asks()}
         assert max(asks["look"]) == pytest.approx(one.result["exchange"][0]["bytes_sent"], rel=0.02)
+    # A silo's own log says the same, by whole messages.
+    logs = [read_lines(one.audit_path("silo-0")) for one in (run, plain)]
+    came = [
+        next(line["bytes"] for line in log if (line["way"], line["step"]) == ("in", "learn")) for log in logs
+    ]
+    assert came[0] < 0.65 * came[1]
+
+
+class Seen(DoFedSPP):
+    """Keeps the models that were uploaded before the first round, as rows."""
+
+    rows: ClassVar[dict] = {}
+
+    def warm(self, silo, weights):
+        reply = super().warm(silo, weights)
+        self.rows[silo.name] = np.concatenate([array.ravel() for array in reply["weights"].values()])
+        return reply
+
+
+Seen.warm.__step__ = DoFedSPP.warm.__step__
+
+
+def test_before_the_first_round_one_pca_is_over_all_models(tmp_path, monkeypatch):
+    """Also where fewer go into a message that is not downsized, and where fewer travel in the round."""
+    monkeypatch.setattr("cosilo.methods.dofed_spp.dofed_spp._AT_ONCE", 2)
+    method = Seen(rounds=1, warm_up=3, uploads=3, components=1)
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    assert [ask["step"] for ask in run.asks()].count("look") == 1
+    models = np.stack([Seen.rows[f"silo-{place}"] for place in range(4)]).astype(np.float64)
+    pca = PCA(1, svd_solver="full").fit(models)
+    lost = np.linalg.norm(pca.inverse_transform(pca.transform(models)) - models, axis=1)
+    told = run.result["exchange"][0]["reconstruction_error"]
+    assert len(told) == 3
+    for name, error in told.items():
+        place = int(name[-1])
+        assert error == pytest.approx(lost[place] / np.linalg.norm(models[place]), abs=1e-5)
 
 
 def test_ratios_before_the_first_round_are_taken_of_all_models_at_once(tmp_path, monkeypatch):

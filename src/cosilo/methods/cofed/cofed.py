@@ -43,7 +43,7 @@ from cosilo.methods.cofed.checks import check_learner, check_tasks
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome
 from cosilo.methods.cofed.findings import Vote, Votes, decision_of, vote_of
 from cosilo.methods.cofed.soft_targets import soft_lessons
-from cosilo.methods.effort import Effort, epochs_of
+from cosilo.methods.effort import Effort, epochs_of, hidden_share
 from cosilo.protocol.forms import SHARE, YES_OR_NO, Count
 from cosilo.protocol.message import Fields, Message, Shared
 from cosilo.protocol.participant import Participant
@@ -229,10 +229,10 @@ class CoFED(Method):
         return {**parameters, **({"weights": "equal"} if isinstance(self.weights, dict) else {})}
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
-        """Update training is of all data again, and what was elected; no model leaves a silo."""
-        local, update = epochs_of(participants), epochs_of(participants, "update")
+        """Update training is of all data again, and what was elected: all of the pool at most."""
+        local, update = epochs_of(participants), epochs_of(participants, "update", pool)
         epochs = None if local is None or update is None else local + self.rounds * update
-        return Effort(epochs=epochs, held_out=0.0)
+        return Effort(epochs=epochs, held_out=hidden_share(participants))
 
     # ------------------------------------------------------------------ at the silo
 

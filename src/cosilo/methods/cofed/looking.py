@@ -68,17 +68,26 @@ class Look:
 
 def look(ballots: Ballots, classes: Sequence[str], alphas: Sequence[float] = ALPHAS) -> Look:
     """Hold the same votes against each rule."""
-    credible = ballots.credibility()
-    equal = [1.0] * len(ballots.names)
-    outcomes: dict[str, Outcome] = {f"α = {alpha:g}": ByThreshold(ballots, alpha, equal) for alpha in alphas}
-    outcomes["winner"] = ByShares(ballots, equal)
-    outcomes["winner, by agreement"] = ByShares(ballots.read(credible), credible.weight.tolist())
+    outcomes = dict(paper_rule(ballots, alpha) for alpha in alphas)
+    outcomes["winner"] = ByShares(ballots, [1.0] * len(ballots.names))
+    outcomes |= [by_agreement(ballots)]
     return Look(
         ballots,
         tuple(classes),
-        dict(zip(ballots.names, credible.kappa.tolist(), strict=True)),
+        dict(zip(ballots.names, ballots.credibility().kappa.tolist(), strict=True)),
         tuple(_facts(name, outcome, ballots) for name, outcome in outcomes.items()),
     )
+
+
+def paper_rule(ballots: Ballots, alpha: float) -> tuple[str, Outcome]:
+    """What the paper's rule elects, and what it is called here."""
+    return f"α = {alpha:g}", ByThreshold(ballots, alpha, [1.0] * len(ballots.names))
+
+
+def by_agreement(ballots: Ballots) -> tuple[str, Outcome]:
+    """What leads over all classes if votes weigh as far as silos go with each other."""
+    credible = ballots.credibility()
+    return "winner, by agreement", ByShares(ballots.read(credible), credible.weight.tolist())
 
 
 def examples(outcome: Outcome, ballots: Ballots, code: int, most: int = 12) -> NDArray[np.int64]:

@@ -36,6 +36,7 @@ Deviations from the paper, and what it leaves open:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -52,7 +53,7 @@ from cosilo.methods.dofed_spp.findings import Exchange, Exchanges
 from cosilo.methods.dofed_spp.model_selection import best, feasible, greedy
 from cosilo.methods.dofed_spp.parcel import Models, wrap
 from cosilo.methods.dofed_spp.reciprocal import Reciprocal
-from cosilo.methods.effort import Effort
+from cosilo.methods.effort import Effort, plain_silos
 from cosilo.methods.rounds import STRUCTURE, starting_weights
 from cosilo.protocol.findings import Matrix
 from cosilo.protocol.forms import SHARE
@@ -232,9 +233,11 @@ class DoFedSPP(Method):
         return _MOST_LOOKS if step == "look" else super().most_asks(step)
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
-        """Reciprocal models are what is uploaded, and what trains on the silo's own data."""
+        """Reciprocal models are uploaded and train on own data; target models train on target points."""
         uploads = None if self.budget is not None else min(self.uploads or 10, len(participants))
-        return Effort(uploads, self.warm_up + self.rounds * self.epochs, judged_every=1)
+        shares = [silo.target_size / silo.size for silo in plain_silos(participants)]
+        epochs = self.warm_up + self.rounds * (self.epochs + self.target_epochs * fmean(shares))
+        return Effort(uploads, epochs, judged_every=1, held_out=0.0)
 
     # ------------------------------------------------------------------ before anything is computed
 
@@ -247,8 +250,11 @@ class DoFedSPP(Method):
                 "target = { path = … } in a recipe, target=Target(…) in Python"
             )
         if self.budget is not None:  # whether one model fits into a round does not depend on the others
-            size = _bytes(silo.fresh().network.another().weights())
-            feasible(self.budget.costs(size), self.budget.total / self.rounds, 1, rounds=self.rounds)
+            size, total = _bytes(silo.fresh().network.another().weights()), self.budget.total
+            try:
+                feasible(self.budget.costs(size), total / self.rounds, 1, rounds=self.rounds)
+            except ConfigError as error:
+                raise ConfigError(f"method.budget.total: got {total:.4g} s; {error}") from None
 
     def check(self, tasks: Mapping[str, Any]) -> None:
         """K and B have to fit the number of silos."""
