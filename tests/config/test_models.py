@@ -138,7 +138,7 @@ def test_new_instances_of_another_form_are_refused(federation, tmp_path):
         run.model("tree").predict(np.eye(3))
 
 
-def test_by_the_own_model_or_by_those_that_labelled(tmp_path):
+def test_by_the_own_model_or_by_those_that_labelled(tmp_path, cosilo):
     pytest.importorskip("torch")
     silos = []
     for place, (own, wanted) in enumerate(
@@ -166,6 +166,23 @@ def test_by_the_own_model_or_by_those_that_labelled(tmp_path):
     assert list(others) == ["label", "confidence", "speakers"]
     assert set(others["speakers"]) == {"park-1"}
     assert np.mean(others["label"] == truth) > 0.9
+    # By command, also if its owner went back to another model of the silo's own.
+    asked = [
+        "predict",
+        run.folder,
+        "park-0",
+        tmp_path / "new.csv",
+        "--out",
+        tmp_path / "labels.csv",
+        "--labeller",
+    ]
+    for model in ("federated", "local"):
+        assert cosilo("use", run.folder, "park-0", "--model", model)[0] == 0
+        assert cosilo(*asked)[0] == 0
+        assert pd.read_csv(tmp_path / "labels.csv")["label"].tolist() == others["label"].tolist()
+    code, _, error = cosilo(*asked, "--model", "local")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "--labeller --model local: the labeller is none of the silo's own; leave one out" in error
     from cosilo.config.target_labels import read_labels
 
     labels = read_labels(kept)

@@ -205,11 +205,18 @@ def test_images_have_no_columns_to_draw(folder, make):
         make(folder, text + "rest = true\nindependent = true\n")
 
 
-def test_in_the_joint_test_set_every_instance_counts_once():
+@pytest.mark.parametrize(
+    "split",
+    [
+        {"use": "superclasses", "silos": 5, "classes": [4, 6], "per_class": 5},
+        {"use": "shards", "silos": 5, "per_silo": 6},  # as FML's Non-IID (1): silos share digits
+    ],
+)
+def test_in_the_joint_test_set_every_instance_counts_once(split):
     """Silos with the same classes are judged on the same test instances; together they are one test set."""
     values = {
         "dataset": "digits",
-        "split": {"use": "superclasses", "silos": 5, "classes": [4, 6], "per_class": 5},
+        "split": split,
         "learners": [{"use": "sklearn.naive_bayes.GaussianNB"}],
     }
     silos, _ = simulate(SimulationSettings.model_validate(values), 3, Source("r.toml", Path()))

@@ -42,7 +42,17 @@ def test_a_run_from_a_recipe_shows_what_was_elected(tmp_path, monkeypatch, cosil
     page = (tmp_path / "run/votes.html").read_text()
     assert page.count("data:image/png;base64,") + page.count("<li>") > 50
     assert "<h3>7</h3>" in page
+    assert "What was elected (winner, by agreement)" in page
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)  # opens anywhere, offline
+
+
+def test_the_sheet_of_a_run_by_the_papers_rule_is_what_that_elected(tmp_path, monkeypatch, cosilo):
+    """As in the paper's Fig. 4."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.toml").write_text(RECIPE.replace('"cofed"', '"cofed"\nrule = "paper"\nalpha = 0.6'))
+    assert cosilo("run", "r.toml", "--dir", "run")[0] == 0
+    assert cosilo("votes", "run")[0] == 0
+    assert "What was elected (α = 0.6)" in (tmp_path / "run/votes.html").read_text()
 
 
 def test_a_run_from_python_has_everything_but_the_instances(tmp_path, cosilo):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from cosilo.errors import ConfigError, DataError
 from cosilo.methods import CoFED
-from cosilo.simulated_time.clock import Clock, Link, Moment, capacity, share_of_budget, timeline
+from cosilo.simulated_time.clock import Clock, Link, Moment, capacity, timeline
 
 # 1 MHz, a signal of three times the noise (g·p = 3e-6 W, N0·b = 1e-12 · 1e6 W): 1e6 · log2(4) = 2e6 bit/s.
 CHANNEL = {"bandwidth": 1e6, "gain": 1e-3, "power": 3e-3, "noise": 1e-12}
@@ -116,7 +116,6 @@ def test_a_timeline_by_hand():
     assert [moment.number for moment in found] == [1, 2, 3, 4, 5]
     assert [(moment.compute, moment.upload) for moment in found] == [(0, 0), (3, 2), (0, 0), (0.5, 0), (1, 4)]
     assert [moment.at for moment in found] == [0, 5, 5, 5.5, 10.5]
-    np.testing.assert_allclose(share_of_budget(found, 10.0), [0, 0.5, 0.5, 0.55, 1.05])
     assert [moment.timed for moment in found] == [False, True, False, True, True]
     # What takes no time is the log's to say, whatever the step is called: 9 s, then 1000 bytes.
     assert timeline([{**line, "timed": True} for line in asks], clock, seed=0)[0].at == 10
@@ -257,11 +256,7 @@ def test_damaged_lines_are_named(key):
         timeline([good, bad], DRAWN, 0)
 
 
-def test_bad_budgets_and_seeds():
-    for budget in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(ConfigError, match="the budget is"):
-            share_of_budget([], budget)
+def test_bad_seeds():
     with pytest.raises(ConfigError, match="seed is -1; wants a whole number of at least 0"):
         timeline([], DRAWN, -1)
     assert timeline([], DRAWN, 0) == []
-    assert share_of_budget([], 1.0).shape == (0,)

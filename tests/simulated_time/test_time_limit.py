@@ -67,6 +67,39 @@ def test_it_ends_any_method_and_what_exists_then_is_the_result(name, tmp_path):
     assert [ask["step"] for ask in whole.asks()].count(slow) == 5
 
 
+def test_what_was_measured_counts(tmp_path):
+    values = recipe("fedavg", None)
+    values["clock"] = {"up": {"rate": 1e300}, "speed": 1e12, "budget": 1.0}
+    run = federation(values).run(tmp_path / "run")
+    assert run.result["stopped_after"] == 1  # it is always begun
+    assert run.moments()[-1].at > 1.0
+
+
+def test_links_count_both_ways_with_their_latency(tmp_path):
+    values = recipe("fedavg", 45.0)
+    cycles = dict.fromkeys(values["clock"]["cycles"], 0.0)
+    up, down = {"rate": 1e300, "latency": 4.0}, {"rate": 1e300, "latency": 6.0, "shared": False}
+    values["clock"] |= {"up": up, "down": down, "cycles": cycles}
+    run = federation(values).run(tmp_path / "run")
+    # `begin` takes 6 + 4 s and `initial`, which is sent nothing, 4 s; then 10 s a round.
+    assert run.moments()[-1].at == 44.0
+    assert run.result["stopped_after"] == 3
+
+
+def test_what_goes_on_inside_institutions_counts(tmp_path):
+    values = recipe("fedavg", 60.0)
+    values["method"] = {"use": "tempo", "rounds": 5, "local_rounds": 2, "first_epochs": 1}
+    values["simulation"] |= {"split": {"use": "iid", "silos": 4, "size": 20}, "institutions": 2}
+    cycles = dict.fromkeys(values["clock"]["cycles"], 0.0)
+    links = {"up": 4.0, "down": 6.0, "inside": 1.0}
+    links = {name: {"rate": 1e300, "latency": latency} for name, latency in links.items()}
+    values["clock"] |= {"cycles": cycles} | links
+    run = federation(values).run(tmp_path / "run")
+    # `begin` takes 6 + 2 + 4 s, `initial` 1 + 4 s, a round with two inside 6 + 2 · 2 + 4 s: 17 and 14 each.
+    assert run.moments()[-1].at == 59.0
+    assert run.result["stopped_after"] == 3
+
+
 @pytest.mark.parametrize("crash_at", ["judge", "evaluate"])
 def test_a_run_that_is_continued_ends_where_it_would_have_ended(crash_at, tmp_path):
     whole = federation(recipe("fedavg", 35.0)).run(tmp_path / "whole")

@@ -31,10 +31,15 @@ def predict(
     known_ending(written)
     if written.resolve() == file.resolve():
         raise ConfigError(f"--out {written}: is the file with the instances; wants another for the labels")
+    if labeller and model is not None:
+        raise ConfigError(
+            f"--labeller --model {model}: the labeller is none of the silo's own; leave one out"
+        )
     from cosilo.config.models import model_of, predictions
     from cosilo.runs.run import record_in
 
-    found = model_of(record_in(folder, silo), which=model)
+    # Which of its own models the owner chose makes no difference to those of others.
+    found = model_of(record_in(folder, silo), which="federated" if labeller else model)
     write_labels(predictions(found, file, text, labeller), written)
 
 

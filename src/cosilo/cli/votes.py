@@ -20,8 +20,8 @@ def votes(
     silos: Annotated[bool, typer.Option("--silos", help="Also show every silo.")] = False,
 ) -> None:
     """Show what a run's votes elect by each rule, without training; writes a page with what was elected."""
-    from cosilo.methods.cofed.elections import Ballots, ByShares
-    from cosilo.methods.cofed.looking import ALPHAS, look
+    from cosilo.methods.cofed.elections import Ballots
+    from cosilo.methods.cofed.looking import ALPHAS, by_agreement, look, paper_rule
     from cosilo.protocol.task import Task, vocabulary
     from cosilo.report.votes_page import verdict, write_votes_page
     from cosilo.runs.run import RunDirectory
@@ -38,22 +38,25 @@ def votes(
     table = new_table(
         "rule", "elected", "a silo gets", "of these its own vote", right=("elected", "a silo gets")
     )
-    for rule in found.rules:
-        own = "–" if rule.mean_own_votes is None else f"{rule.mean_own_votes:.0%}"
-        table.add_row(rule.name, f"{rule.elected:,}", f"{rule.mean_received:,.0f}", own)
+    for one in found.rules:
+        own = "–" if one.mean_own_votes is None else f"{one.mean_own_votes:.0%}"
+        table.add_row(one.name, f"{one.elected:,}", f"{one.mean_received:,.0f}", own)
     show(table)
     if silos:
-        rule = found.rules[-1]
-        each = new_table("silo", "κ", "gets", "of these its own vote", title=rule.name, right=("gets",))
+        last = found.rules[-1]
+        each = new_table("silo", "κ", "gets", "of these its own vote", title=last.name, right=("gets",))
         for name, kappa in found.kappas.items():
-            own = f"{rule.own_votes[name]:.0%}" if name in rule.own_votes else "–"
-            each.add_row(name, f"{kappa:.2f}", f"{rule.received[name]:,}", own)
+            own = f"{last.own_votes[name]:.0%}" if name in last.own_votes else "–"
+            each.add_row(name, f"{kappa:.2f}", f"{last.received[name]:,}", own)
         show(each)
     say(verdict(found))
-    credible = ballots.credibility()
-    outcome = ByShares(ballots.read(credible), credible.weight.tolist())
     page = folder / "votes.html"
-    write_votes_page(page, folder.resolve().name, found, outcome, "winner, by agreement", _pool(folder))
+    method = run.about["method"]
+    if method.get("rule") == "paper" and method.get("weights") == "equal":  # as the run itself elected
+        rule, outcome = paper_rule(ballots, method["alpha"])
+    else:
+        rule, outcome = by_agreement(ballots)
+    write_votes_page(page, folder.resolve().name, found, outcome, rule, _pool(folder))
     say(f"page: {page}")
 
 

@@ -46,7 +46,7 @@ def problems(
         method.check_targets(training, wanted)
     except CosiloError as error:
         found.append(str(error))
-    return found
+    return list(dict.fromkeys(found))  # silos may all say the same
 
 
 def try_learners(silos: Iterable[Silo]) -> list[str]:

@@ -42,8 +42,8 @@ def label_new(one: Answering, wanted: Task, X: Instances) -> tuple[Codes, NDArra
     notes = one.notes
     if _NAMES not in notes:
         raise DataError(
-            f"silo {one.name!r}: has no labeller: DoFed-SPP leaves one, if a model of another silo "
-            "helped; predict asks the silo's own model"
+            f"silo {one.name!r}: has no labeller: DoFed-SPP leaves one beside the federated model, if "
+            "another silo's model helped; predict asks the silo's own model"
         )
     names, ratios = notes.names(_NAMES), notes.array(_RATIOS).tolist()
     places, codes = np.array(wanted.codes_in(one.task)), output_codes(one)

@@ -278,17 +278,3 @@ def judged(moments: Iterable[Moment], stages: Sequence[S]) -> dict[S, float]:
     """
     ends = [moment.at for moment in moments if moment.step == "evaluate"]
     return dict(zip(stages, ends, strict=True)) if len(ends) == len(stages) else {}
-
-
-def share_of_budget(moments: Iterable[Moment], budget: float) -> "Floats":
-    """The share of a time budget T that was spent when each ask was completed; above 1 it was too late.
-
-    >>> moments = [Moment(1, "train", 0.0, 2.0, 4.0, 6.0), Moment(2, "train", 0.0, 2.0, 4.0, 12.0)]
-    >>> share_of_budget(moments, 8.0)
-    array([0.75, 1.5 ])
-    """
-    import numpy as np
-
-    if not 0 < budget < math.inf:
-        raise ConfigError(f"the budget is {budget} s; wants a finite number above 0")
-    return np.array([moment.at for moment in moments], dtype=np.float64) / budget
