@@ -47,12 +47,13 @@ def test_local_accuracy_of_zero_has_no_ratio(make, small):
 
 
 def test_standard_error_and_what_is_clear(make, small):
-    assert standard_error(Score(0.8, 100)) == pytest.approx(0.04)
+    assert standard_error(Score(0.8, 100)) == pytest.approx((82 / 104 * 22 / 104 / 104) ** 0.5)
+    assert standard_error(Score(1.0, 20)) == pytest.approx((22 / 24 * 2 / 24 / 24) ** 0.5)  # and not 0
     silos = gather(make(small)).results.silos
-    # b: 0.1 against 2·√(0.4·0.6/100 + 0.5·0.5/100) = 0.14
+    # b: 0.1 against about 2·√(0.4·0.6/100 + 0.5·0.5/100) = 0.14
     assert [silo.clear for silo in silos] == [False, False, False]
     for stage in ("local", "federated"):
-        small["scores"][stage]["b"]["instances"] = 400  # 2·√(0.24/400 + 0.25/400) = 0.07
+        small["scores"][stage]["b"]["instances"] = 400  # about 2·√(0.24/400 + 0.25/400) = 0.07
     silos = gather(make(small)).results.silos
     assert [silo.clear for silo in silos] == [False, True, False]
 

@@ -14,6 +14,7 @@ from cosilo.report.facts import gather
 from cosilo.report.parts import Card, ReportPart, SiloColumn, show
 from cosilo.report.parts.pace import draw_series
 from cosilo.report.parts.votes import mean_agreement
+from cosilo.report.phrases import verdict
 from cosilo.report.run_page import render
 
 
@@ -74,6 +75,30 @@ def test_votes_of_several_rounds_and_silos_that_abstain(make, small):
         ["round 1", "57.3%", "3", "16", "0.625"],
         ["round 2", "57.3%", "39", "29", "0.625"],
     ]
+
+
+def test_the_control_and_how_much_was_self_training_are_told(make, small):
+    """As much training without labels makes 5 % more of local accuracy at a, and 10 % less at c."""
+    local = {name: score["accuracy"] for name, score in small["scores"]["local"].items()}
+    small["control"] = {
+        "federated": {
+            name: {"accuracy": local[name] * times, "instances": 100}
+            for name, times in [("a", 1.05), ("c", 0.9)]
+        }
+    }
+    small["voting"][0]["own_votes"] = {"a": 0.69, "b": 0.73}
+    facts = gather(make(small))
+    titles = {column.title: column.values for column in show(facts.findings[0], facts.results).columns}
+    assert titles["Of these its own vote"] == {"a": "69.0%", "b": "73.0%"}
+    assert titles["Relative without labels"] == {"a": "1.050", "c": "0.900"}
+    gained = [small["scores"]["federated"][name]["accuracy"] / local[name] for name in "ac"]
+    taught = (gained[0] - 1.05 + gained[1] - 0.9) / 2
+    sentence = (
+        "As much training on their own data alone comes to 0.975 of local accuracy: "
+        f"what others taught is worth {taught:+.3f} (2 silos)."
+    ).replace("-", "−")
+    assert sentence in verdict(facts)
+    assert sentence in render(facts)
 
 
 def test_agreement_with_nobody_to_compare():

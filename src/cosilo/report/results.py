@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -27,12 +27,17 @@ T = TypeVar("T")
 def standard_error(score: Score) -> float:
     """Of an accuracy: what comes from the size of the test set alone.
 
-    >>> round(standard_error(Score(0.8, 100)), 6)
-    0.04
+    Two more instances count as right and two as wrong (Agresti and Coull): else twenty of twenty would leave
+    no doubt at all.
+
+    >>> round(standard_error(Score(0.8, 100)), 4), round(standard_error(Score(1.0, 20)), 4)
+    (0.04, 0.0564)
     """
     if not score.instances:
         return math.nan
-    return math.sqrt(score.accuracy * (1 - score.accuracy) / score.instances)
+    number = score.instances + 4
+    share = (score.accuracy * score.instances + 2) / number
+    return math.sqrt(share * (1 - share) / number)
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Spread:
     lost: int
     clear_gains: int
     clear_losses: int
-    #: Half of the 95 % interval of the mean: the wider of what silos differ by and what test sets leave open.
+    #: Half of the 95 % interval of the mean: what the sizes of the test sets leave open.
     margin: float
 
     @property
@@ -144,6 +149,10 @@ class Results:
             if silo.relative is not None and silo.name in self.control
         ]
         return statistics.fmean(gains) if gains else None
+
+    def means_among(self, names: Collection[str]) -> dict[Stage, float]:
+        """Mean accuracy by stage over some silos, which have to have a score after every stage."""
+        return _means([silo for silo in self.silos if silo.name in names], self.stages)
 
     @property
     def many(self) -> bool:
@@ -274,25 +283,19 @@ def _spread(silos: Sequence[SiloResult]) -> Spread | None:
 
 
 def _margin(silos: Sequence[SiloResult]) -> float:
-    """Half of the 95 % interval of the mean relative accuracy.
+    """Half of the 95 % interval of the mean relative accuracy of these silos.
 
-    Two things leave it open: silos differ (Student's t over them), and a test set is a sample (both scores of
-    a silo taken as independent, the cautious side). The wider of both counts.
+    It is these silos that were helped or not, and not others that they would stand for: how much their gains
+    differ leaves nothing open. What does is that a test set is a sample; both scores of a silo are taken as
+    independent, the cautious side, and the error of their ratio is that of its first-order expansion.
     """
-    values, errors = [], []
+    errors = []
     for silo in silos:
         if silo.relative is not None:
             local, federated = silo.scores[LOCAL], silo.scores[FEDERATED]
-            values.append(silo.relative)
-            errors.append(math.hypot(standard_error(local), standard_error(federated)) / local.accuracy)
-    number = len(values)
-    sampled = 1.96 * math.sqrt(sum(error**2 for error in errors)) / number
-    if number < 2:
-        return sampled
-    from scipy.stats import t
-
-    between = float(t.ppf(0.975, number - 1)) * statistics.stdev(values) / math.sqrt(number)
-    return max(sampled, between)
+            error = math.hypot(standard_error(federated), silo.relative * standard_error(local))
+            errors.append(error / local.accuracy)
+    return 1.96 * math.hypot(*errors) / len(errors)
 
 
 def histogram(values: Sequence[float]) -> Histogram | None:

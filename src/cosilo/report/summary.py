@@ -4,7 +4,7 @@ Every number of a run is its last one, never its best. A mean over silos is over
 every stage of the run; a spread is the sample standard deviation (n − 1) over the seeds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -223,10 +223,14 @@ def _all_numbers(runs: Sequence[RunDirectory | None], clock: Clock | None) -> tu
     return tuple(numbers(run, clock) for run in runs if run)
 
 
-def numbers(run: RunDirectory, clock: Clock | None = None) -> Numbers:
-    """What one run comes to; all runs of a comparison are on the clock of its recipe."""
+def numbers(run: RunDirectory, clock: Clock | None = None, among: Collection[str] | None = None) -> Numbers:
+    """What one run comes to; all runs of a comparison are on the clock of its recipe.
+
+    `among`: the silos that curves are means over, if another run has judged these only.
+    """
     facts = gather(run, clock)
     results, spread = facts.results, facts.results.spread
+    by_stage = results.means if among is None else results.means_among(among)
     joint, labels = results.joint, facts.targets.means
     told = facts.simulated if clock is not None else None
     return Numbers(
@@ -246,10 +250,10 @@ def numbers(run: RunDirectory, clock: Clock | None = None) -> Numbers:
         scored=results.compared,
         failures=len(results.failures),
         baseline=run.scores(LOCAL),
-        curve=_curve(facts, results.means),
+        curve=_curve(facts, by_stage),
         joint_curve=_curve(facts, joint),
         simulated=told.total if told else None,
-        time_curve=told.curve(results.means) if told else (),
+        time_curve=told.curve(by_stage) if told else (),
         joint_time_curve=told.curve(joint) if told else (),
         metrics=facts.metrics.means,
     )
