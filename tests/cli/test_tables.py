@@ -86,4 +86,5 @@ def test_reproduce(lines_of):
 
     names = [path.stem for path in RECIPES.glob("*.toml") if "[reproduces]" in path.read_text()]
     assert len(names) > 20
-    whole(lines_of("reproduce", "--list"), *names)
+    *lines, _ = lines_of("reproduce", "--list")  # no table: five columns left no room for words
+    assert {line.partition(":")[0] for line in lines if line[:1] != " "} == set(names)

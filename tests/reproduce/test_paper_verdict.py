@@ -31,16 +31,16 @@ def test_a_number_is_reached_when_its_spread_reaches_the_papers():
     assert judge_number(number(paper=1.31), values).reached is False
     assert judge_number(number(paper=0.5), values).reached is True  # better than the paper
     assert judge_number(number(), values).reached is None
-    assert verdict_of(ABOUT, number(paper=1.35), values) == "not reached (−0.150)"
-    assert verdict_of(ABOUT, number(paper=1.15), values) == "reached"
-    assert verdict_of(ABOUT, number(paper=0.5), values) == "exceeded (+0.700)"
+    assert verdict_of(ABOUT, number(paper=1.35), record(values)) == "not reached (−0.150)"
+    assert verdict_of(ABOUT, number(paper=1.15), record(values)) == "reached"
+    assert verdict_of(ABOUT, number(paper=0.5), record(values)) == "exceeded (+0.700)"
 
 
 def test_where_less_is_better_more_is_not_reached():
     values = {"all.cofed.relative": [10.0, 10.0]}
     assert judge_number(number(paper=12.0, less=True), values).reached is True
     assert judge_number(number(paper=9.0, less=True), values).reached is False
-    assert verdict_of(ABOUT, number(paper=9.0, less=True), values) == "not reached (+1.000)"
+    assert verdict_of(ABOUT, number(paper=9.0, less=True), record(values)) == "not reached (+1.000)"
 
 
 def test_a_rival_is_above_or_below_the_paper_and_never_reached():
@@ -51,15 +51,27 @@ def test_a_rival_is_above_or_below_the_paper_and_never_reached():
         ([0.10, 0.10], "below the paper's (−8.0)"),
         ([0.17, 0.19], "as in the paper"),
     ]:
-        assert verdict_of(ABOUT, rival, {"all.fedavg.accuracy": values}) == text
+        assert verdict_of(ABOUT, rival, record({"all.fedavg.accuracy": values})) == text
     alone = number(of="all.cofed.local", paper=0.15)  # training alone is a rival too
-    assert verdict_of(ABOUT, alone, {"all.cofed.local": [0.5, 0.5]}) == "above the paper's (+35.0)"
+    assert verdict_of(ABOUT, alone, record({"all.cofed.local": [0.5, 0.5]})) == "above the paper's (+35.0)"
     assert ABOUT.is_own(number(of="all.alpha_03.relative"))
     assert ABOUT.is_own(number(of="all.fedavg.accuracy", over="all.cofed.accuracy"))
 
 
 def test_one_seed_has_no_spread_to_excuse_it():
     assert judge_number(number(paper=1.2), {"all.cofed.relative": [1.19]}).reached is False
+
+
+def test_a_verdict_on_one_seed_goes_by_the_standard_error_that_stands_beside_it():
+    by_silo = {"w": 1.0, "x": 1.1, "y": 1.2, "z": 1.3}  # 1.150 (± 0.065, 4 silos)
+    one = record({"all.cofed.relative": [1.15]}, {"all.cofed.relative": [by_silo]})
+    assert verdict_of(ABOUT, number(paper=1.14), one) == "reached"  # and by no means exceeded
+    assert verdict_of(ABOUT, number(paper=1.21), one) == "reached"
+    assert verdict_of(ABOUT, number(paper=1.22), one) == "not reached (−0.070)"
+    assert verdict_of(ABOUT, number(paper=1.08), one) == "exceeded (+0.070)"
+    assert overall(ABOUT.model_copy(update={"number": [number(paper=1.21)]}), one) == (
+        "1 of 1 numbers reached"
+    )
 
 
 def test_a_quotient_is_taken_seed_by_seed():
@@ -91,6 +103,7 @@ def test_of_one_seed_the_standard_error_is_that_over_silos():
 def test_numbers_are_written_with_their_units():
     assert shown(number(of="a.b.share"), 0.9) == "90.0 %"
     assert shown(number(of="a.b.elected"), 12345.0) == "12,345.0"
+    assert shown(number(of="a.b.bytes"), 10661.1) == "10.7 kB"
     assert shown_average(number(of="a.b.accuracy"), record({})) == "–"
 
 
@@ -169,6 +182,31 @@ def test_with_one_seed_silos_are_the_pairs():
     assert judge_claim(claim(["x"], ["y"]), more, silos).lead.over == "seeds"
 
 
+def shares(*counts):
+    """By seed, of ten silos so many gained; and what a claim of nine in ten comes to."""
+    path = "all.cofed.share"
+    silos = [{f"silo-{place}": float(place < gained) for place in range(10)} for gained in counts]
+    return judge_claim(claim([path], 0.9), {path: [gained / 10 for gained in counts]}, {path: silos})
+
+
+@pytest.mark.parametrize(
+    ("counts", "verdict"),
+    [
+        ([10, 10], "not decided"),  # with 85 % that gain, all of twenty are seen in 4 of 100 cases
+        ([10, 10, 10], "not decided"),  # three seeds without a spread are no proof either
+        ([10, 10, 10, 10], "holds"),
+        ([9, 9, 9, 9], "not decided"),
+        ([5, 6], "does not hold"),
+    ],
+)
+def test_that_nine_in_ten_gain_takes_more_than_twenty_silos(counts, verdict):
+    found = shares(*counts)
+    assert (found.verdict, found.lead.over) == (verdict, "silos")
+    expected = stats.binomtest(sum(counts), 10 * len(counts)).proportion_ci(0.95, "exact")
+    assert (found.lead.low + 0.9, found.lead.high + 0.9) == pytest.approx((expected.low, expected.high))
+    assert found.lead.pairs == 10 * len(counts)
+
+
 def test_a_seed_compares_the_silos_that_both_methods_have():
     claim = Claim(text="ahead", more=["c"], than=["f"])
     values = {"c": [0.5, 0.5, 0.6], "f": [0.6, 0.6, 0.7]}  # means over other silos: one that is better
@@ -207,6 +245,8 @@ def test_a_verdict_says_by_how_much_in_its_unit():
     assert told("accuracy", 0.75) == "not decided (+25.0 points, one seed)"
     assert told("accuracy", 0.75, 0.75, 0.75) == "holds (+25.0 to +25.0 points, 3 seeds)"
     assert told("relative", 0.25, 0.25) == "does not hold (−0.250 to −0.250, 2 seeds)"
+    assert told("taught", 0.75, 0.75) == "holds (+0.250 to +0.250, 2 seeds)"
+    assert told("bytes", 6.2e6) == "not decided (+6.2 MB, one seed)"
     assert told("rounds_to", 4.5) == "not decided (+4.0 rounds, one seed)"
     assert claim_text(claim(["x"], 0.5), None) == "no result"
 

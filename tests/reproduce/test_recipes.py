@@ -21,7 +21,7 @@ TABLE = {
 
 def test_every_table_and_figure_is_there():
     told = " ".join(f"{one.about.paper} {one.about.what}" for one in reproductions().values())
-    cofed = ["Fig. 2", "Fig. 3", "Fig. 5", "Fig. 6", "Figs. 7 and 8", "Fig. 9", "Table 2 and Fig. 10"]
+    cofed = ["Figs. 2 and 4", "Fig. 3", "Fig. 5", "Fig. 6", "Figs. 7 and 8", "Fig. 9", "Table 2 and Fig. 10"]
     others = [
         "FML Table 1",
         "Figs. 3 and 4",
@@ -33,7 +33,7 @@ def test_every_table_and_figure_is_there():
     ]
     others += [
         "CoFED § 4.6",
-        "FML Table 1, CIFAR",
+        "FML Table 1 and Fig. 3, CIFAR",
         "alphabet",
         "Tempo Table 1, MNIST",
         "Tempo Table 1, CIFAR-10",
@@ -85,10 +85,18 @@ def test_every_size_could_be_run(name, size, real_data, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), [(n, s) for n, s in SIZES_OF_ALL if n.startswith("dofed")])
 def test_rivals_of_dofed_spp_upload_and_train_as_much(name, size, real_data, tmp_path):
-    """FedFomo weighs models by the labelled target points instead of training on them."""
+    """On their own data. DoFed-SPP's target models train beside that, on target points; FedFomo weighs models
+    by the labelled ones instead of training on them: both is named.
+    """
     for plan in find(name).plans(size, 1, tmp_path).values():
         if "fedavg" in plan.methods:
-            assert [line for line in check(plan, tmp_path / "none") if "never trained on" not in line] == []
+            rest = [line for line in check(plan, tmp_path / "none") if "never trained on" not in line]
+            assert all("epochs of a silo's training" in line for line in rest)
+            methods = plan.make_methods()
+            own = methods["dofed_spp"].warm_up + methods["dofed_spp"].rounds * methods["dofed_spp"].epochs
+            silos, _ = plan.members(plan.seeds[0])
+            efforts = {key: one.effort(silos).epochs for key, one in methods.items() if key != "dofed_spp"}
+            assert efforts == pytest.approx(dict.fromkeys(efforts, own), rel=0.05)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,7 +117,7 @@ def test_rivals_train_as_much_on_as_many_instances(name, size, real_data, tmp_pa
 
 def test_figures_that_are_curves_are_drawn_as_curves():
     subset = ["cifar10_subset", "cifar100_subset", "dbpedia_subset", "cifar10_normal", "dbpedia_normal"]
-    named = {"Fig. 3: ": [f"dofed_{name}" for name in subset], "Fig. 3": ["fml_mnist"]}
+    named = {"Fig. 3: ": [f"dofed_{name}" for name in subset], "Fig. 3": ["fml_mnist", "fml_cifar"]}
     named |= {"Fig. 10": ["cofed_fedavg"], "Fig. 11": ["cofed_fedmd"], "Fig. 2": ["tempo_fashion_mnist"]}
     for figure, names in named.items():
         for name in names:
@@ -122,9 +130,8 @@ def test_every_reproduction_of_cofed_tells_its_control(name):
     about = find(name).about
     told = any(path.endswith(".control") for path in about.paths)
     assert told or name == "cofed_adult"
-    assert told == any(
-        _has_control(find(name).case(case, size)) for size in ("night",) for case in about.case
-    )
+    for size in [size for size in about.sizes if size != "laptop"]:
+        assert told == any(_has_control(find(name).case(case, size)) for case in about.case), size
 
 
 def _has_control(values):
@@ -163,6 +170,21 @@ def test_only_what_says_so_is_chosen_on_test_data(name):
     peeks = [key for key, table in values.get("compare", {}).items() if table.get("selection") == "test"]
     assert values.get("method", {}).get("selection") != "test"
     assert peeks == (["on_test"] if name == "cofed_selection" else [])
+
+
+@pytest.mark.parametrize("name", ["cofed_cifar", "cofed_selection"])
+def test_at_paper_size_silos_choose_among_the_authors_settings(name):
+    """Adam with five rates and SGD with five, for 20 to 60 epochs; the update by 0.1 and 2 times the rate."""
+    (learner,) = find(name).case(find(name).about.cases_in("paper")[0], "paper")["simulation"]["learners"]
+    chosen = [learner["training"], *({**learner["training"], **change} for change in learner["choices"])]
+    rates = {(one["optimiser"], one["lr"]) for one in chosen}
+    assert rates == {("adam", rate / 1000) for rate in (2, 4, 6, 8, 10)} | {
+        ("sgd", rate / 100) for rate in (2, 4, 6, 8, 10)
+    }
+    assert learner["training"]["epochs"] == 60
+    update = learner["update"]
+    assert (update["batch"], update["epochs"]) == (1000, 200)
+    assert {update["lr"], *(change["lr"] for change in learner["update_choices"])} == {4e-4, 8e-3}
 
 
 def test_a_misspelt_name_gets_a_guess():

@@ -41,6 +41,19 @@ def test_seeds_that_were_run_apart():
     assert (both.minutes, both.commit, both.date) == (90.0, "abc1234, def5678", "2026-01-02")
     assert both.spent == {"iid 200": 30.0, "other 200": 30.0, "iid 201": 30.0}
     assert joined(both, second) == both  # a second time changes nothing
+    # What is measured anew stands in for what was, and is no further seed.
+    anew = replace(second, curves={"iid.cofed.accuracy over rounds": [[(1.0, 0.7)]]})
+    assert joined(both, anew).curves == {"iid.cofed.accuracy over rounds": [[(1.0, 0.5)], [(1.0, 0.7)]]}
+    # A seed on which a method has not come to its end has no points.
+    later = replace(
+        second,
+        seeds=[201, 202],
+        values={"iid.cofed.relative": [None, 1.2]},
+        curves={"iid.cofed.accuracy over rounds": [[], [(1.0, 0.9)]]},
+    )
+    assert joined(both, later).curves == {
+        "iid.cofed.accuracy over rounds": [[(1.0, 0.5)], [(1.0, 0.6)], [(1.0, 0.9)]]
+    }
 
 
 def test_a_case_of_another_recipe_replaces_what_was_there():
@@ -56,6 +69,7 @@ def test_a_case_of_another_recipe_replaces_what_was_there():
     both = joined(FIRST, now)
     assert both.values == {"iid.cofed.relative": [1.5], "other.cofed.relative": [1.2]}
     assert both.silos == {"iid.cofed.relative": [None]}
+    assert both.curves == {}
     assert both.recipes == {"iid": "cc", "other": "bb"}
     assert both.minutes == 40.0  # one of the two cases is still that of before
     assert both.scale == "100 silos, 50 silos"

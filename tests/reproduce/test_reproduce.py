@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from cosilo.reproduce.library import find
-from cosilo.reproduce.record import read_record
+from cosilo.reproduce.record import ReproductionRecord, read_record, write_record
 from cosilo.reproduce.run_cases import measure_again
 
 RECIPE = """
@@ -217,8 +217,14 @@ def test_a_record_grows_with_the_seeds(folder):
 
 def test_list_shows_verdicts_and_a_mistake_is_one_line(folder):
     listed = cosilo("reproduce", "--list", cwd=folder).stdout
-    assert "cofed_cifar" in listed
-    assert "not run" in listed
+    assert "\ncofed_adult: CoFED, Fig. 9: trees, SVMs, additive models and networks in one " in f"\n{listed}"
+    assert "\n  laptop     4 min  not run\n  night     18 min  not run\n" in listed
+    path = folder / "reproductions" / "cofed_adult-laptop" / "record.json"
+    path.parent.mkdir(parents=True)
+    values = {"all.cofed.relative": [1.0]}
+    write_record(ReproductionRecord("cofed_adult", "laptop", [0], values, 1.0, *[""] * 5), path)
+    again = cosilo("reproduce", "--list", cwd=folder).stdout
+    assert "\n  laptop     4 min  0 of 1 numbers reached (of an earlier recipe)\n" in again
     for words, line in [
         (["reproduce"], "error: reproduce: wants a NAME, --all, --list or --page; --list shows the names"),
         (["reproduce", "tempo_tabel1"], "error: no reproduction 'tempo_tabel1' (did you mean 't"),

@@ -41,6 +41,11 @@ VALUES = {
 }
 
 
+def gained(silos):
+    """Of four hundred."""
+    return {f"silo-{place}": float(place < silos) for place in range(400)}
+
+
 def reproduction(name="one", **changes):
     return Reproduction(name, Reproduces.model_validate({**ABOUT, **changes}), {})
 
@@ -58,7 +63,7 @@ def record(name="one", size="laptop", **changes):
         "date": "2026-11-16",
         "scale": "10 silos",
         "recipes": {"iid": reproduction(name).digest("iid", size)},
-        "silos": {"iid.cofed.share": [{"a": 0.4, "b": 0.4, "c": 0.4}, {"a": 0.4, "b": 0.3, "c": 0.5}]},
+        "silos": {"iid.cofed.share": [gained(160), gained(200)]},
     }
     return ReproductionRecord(**{**facts, **changes})
 
@@ -84,7 +89,7 @@ def test_a_number_a_verdict_a_reason_and_where_it_comes_from(page, tmp_path):
         "| silos that gain | 90.0 % | 45.0 ± 7.1 %; not reached (−45.0) | not run | not run |",
         "| accuracy <b> | – | 62.5 ± 17.7 % | not run | not run |",
         "| More than nothing | **not decided** (−0.017 to +0.237, 2 seeds) | not run | not run |",
-        "| Half | **does not hold** (−16.6 to −3.4 points, 6 silos) | not run | not run |",
+        "| Half | **does not hold** (−8.5 to −1.5 points, 800 silos) | not run | not run |",
     ]:
         assert row in text
     assert "Why not (relative accuracy, IID; Half): Smaller." in text
@@ -93,6 +98,25 @@ def test_a_number_a_verdict_a_reason_and_where_it_comes_from(page, tmp_path):
     verdict = "0 of 2 numbers reached, 0 of 2 claims hold, 1 does not, 1 not decided"
     assert f"| `one` | CoFED, Fig. 2 | {verdict} | not run | not run |" in text
     assert "![Fig. 2: ours and the paper's](results/one.svg)" in text
+
+
+def test_what_a_size_has_not_run_and_what_it_does_not_have(page):
+    """A case that was begun and not finished has no values; neither it nor its claims are on the page."""
+    paths = {"number": [{"text": f"in {case}", "of": f"{case}.cofed.relative"} for case in ("iid", "other")]}
+    paths["claim"] = [
+        {"text": f"gain in {case}", "more": [f"{case}.cofed.relative"], "than": 1.0}
+        for case in ("iid", "other")
+    ]
+    library = {"one": reproduction(**paths, case={"iid": {}, "other": {}}, cases={"laptop": ["iid"]})}
+    begun = {"iid.cofed.relative": [1.1, 1.2], "other.cofed.relative": [None, None]}
+    text, _ = page(library, record(values=begun), record(size="night", values=begun))
+    assert "| in iid | – | 1.150 ± 0.071 | 1.150 ± 0.071 | not run |" in text
+    assert "in other" not in text
+    text, _ = page(library, record(size="night", values={"other.cofed.relative": [1.1, 1.2]}))
+    assert "| in iid | – | 1.150 ± 0.071 | not run | not run |" in text
+    assert "| in other | – | – | 1.150 ± 0.071 | not run |" in text
+    assert "| gain in iid | **not decided** (−0.485 to +0.785, 2 seeds) | not run | not run |" in text
+    assert "| gain in other | – | **not decided** (−0.485 to +0.785, 2 seeds) | not run |" in text
 
 
 def test_what_has_no_reason_yet_says_so(page):
@@ -121,8 +145,8 @@ def test_the_first_page_says_which_claims_hold_and_why(page):
     text, _ = page(library, record(), record("two"), night)
     first = text[: text.index("## How to read")]
     assert (
-        "- **Hold** (1)\n  - More than nothing (`one`, night): +0.085 to +0.135, 3 seeds.\n"
-        "- **Do not hold** (1)\n  - Half (`one`, night): −11.1 to −8.2 points, 3 seeds; Few voters.\n"
+        "- **Hold** (1)\n  - `one`, night: More than nothing (+0.085 to +0.135, 3 seeds).\n"
+        "- **Do not hold** (1)\n  - `one`, night: Half (−11.1 to −8.2 points, 3 seeds): Few voters.\n"
         "- **Not decided** (4)\n"
         "  - Run at laptop size only; how many hold there: `two` 0 of 2.\n"
         "  - Not run: `three` 2.\n"
@@ -132,29 +156,44 @@ def test_the_first_page_says_which_claims_hold_and_why(page):
 def test_an_undecided_claim_may_have_a_reason_of_its_own(page):
     night = record(size="night", values={**VALUES, "iid.cofed.share": [0.4, 0.8]}, silos={})
     chance, _ = page({"one": reproduction()}, night)
-    assert "  - More than nothing (`one`, night): −0.017 to +0.237, 2 seeds; that may be chance.\n" in chance
+    assert "  - `one`, night: More than nothing (−0.017 to +0.237, 2 seeds); Half (" in chance
+    assert "points, 2 seeds): that may be chance.\n" in chance  # said once of both
     assert "Why not (More than nothing" not in chance
     told = [{**CLAIMS[0], "why": {"night": "All are alike. They stay so."}}, CLAIMS[1]]
     text, _ = page({"one": reproduction(claim=told)}, night)
-    assert "  - More than nothing (`one`, night): −0.017 to +0.237, 2 seeds; All are alike.\n" in text
+    assert "  - `one`, night: More than nothing (−0.017 to +0.237, 2 seeds): All are alike.\n" in text
     assert "Why not (More than nothing): All are alike. They stay so." in text
 
 
-def test_what_is_of_an_earlier_recipe_is_marked_and_decides_nothing(page):
+def test_the_first_page_of_the_docs_is_one_page():
+    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text("utf-8")
+    first = text[: text.index("## How to read")]
+    assert len(first.splitlines()) <= 70
+    assert max(map(len, first.splitlines())) <= 600
+
+
+def test_what_is_of_an_earlier_recipe_is_marked_and_decides_nothing(page, tmp_path):
     values = {"iid.cofed.relative": [1.1, 1.12, 1.11], "iid.cofed.share": [0.4, 0.9, 0.4]}
     old = record(size="night", seeds=[0, 1, 2], values=values, recipes={"iid": "another"})
     silent = record("two", recipes={})
     text, _ = page({"one": reproduction(), "two": reproduction("two")}, old, silent)
     assert (
         "- **Hold** (0)\n- **Do not hold** (0)\n- **Not decided** (4)\n"
-        "  - More than nothing (`one`, night): +0.085 to +0.135, 3 seeds*, which holds; the present "
-        "recipe was not run.\n"
+        "  - `one`, night: More than nothing (+0.085 to +0.135, 3 seeds*): that holds, by a recipe that has "
+        "changed since.\n"
     ) in text
     assert "`two` 0 of 2*." in text
     assert "| `two` | CoFED, Fig. 2 | 0 of 2 numbers reached, 0 of 2 claims hold, 1 does not, " in text
     assert "1 not decided (of an earlier recipe) |" in text
     assert "2026-11-16. **Of an earlier recipe**, which has changed since in iid." in text
     assert "2026-11-16. **Of an earlier recipe**, which has changed since.  " in text
+    for name, told in [
+        ("one", "ours, night size (earlier recipe)"),
+        ("two", "ours, laptop size (earlier recipe)"),
+    ]:
+        assert told in (tmp_path / "results" / f"{name}.svg").read_text()
+    # What is said of the present recipe may be untrue of another one.
+    assert "Why not" not in text
     # A smaller size of the present recipe says more than a larger one of another.
     both, _ = page({"one": reproduction()}, old, record())
     assert "`one` 0 of 2.\n" in both
@@ -205,6 +244,31 @@ def test_figures_are_whole_and_the_same_every_time(page, tmp_path):
     assert first == {name: (tmp_path / "results" / f"{name}.svg").read_text() for name in library}
 
 
+def test_a_figure_shows_what_was_run_and_how_sure_it_is(page, tmp_path):
+    def words(**values):
+        one = record("swept", silos={}, **values)
+        page({"swept": reproduction("swept", number=numbers, case={"iid": {}, "other": {}})}, one)
+        drawn = (tmp_path / "results" / "swept.svg").read_text()
+        return set(re.findall(r">([^<>]+)</text>", drawn)), drawn
+
+    numbers = [
+        {"text": f"{what}, {case}", "of": f"{case}.cofed.{what}", "line": case, "x": 0.3}
+        for what in ("relative", "elected")
+        for case in ("iid", "other")
+    ]
+    shown, _ = words(values={"iid.cofed.relative": [1.1, 1.2], "iid.cofed.elected": [5.0, 6.0]})
+    assert {"relative", "elected", "iid", "ours, laptop size"} <= shown  # a panel for each unit
+    assert "other" not in shown  # of which there is no point
+    numbers = [{"text": "gain <i>", "of": "iid.cofed.relative"}, {"text": "no", "of": "other.cofed.relative"}]
+    values = {"iid.cofed.relative": [1.1], "other.cofed.relative": [None]}
+    shown, bare = words(seeds=[0], values=values)
+    assert "gain &lt;i&gt;" in shown
+    assert not {"no", "paper"} & shown
+    one = record("swept", seeds=[0], values=values, silos={"iid.cofed.relative": [{"a": 1.0, "b": 1.2}]})
+    page({"swept": reproduction("swept", number=numbers, case={"iid": {}, "other": {}})}, one)
+    assert (tmp_path / "results" / "swept.svg").read_text() != bare  # has a bar: the error over silos
+
+
 def test_curves_are_drawn_for_the_largest_size_that_has_some(page, tmp_path):
     panels = [
         {"text": "by round", "of": {"CoFED": "iid.cofed.joint"}},
@@ -214,7 +278,7 @@ def test_curves_are_drawn_for_the_largest_size_that_has_some(page, tmp_path):
     rows = [[(1, 0.5), (2, 0.75)], [(1, 0.6), (2, 0.7)]]
     night = record(size="night", curves={"iid.cofed.joint over rounds": rows})
     text, _ = page(library, record(), night, record("two"))
-    assert "![Curves at night size: by round; in time](results/one-curves.svg)" in text
+    assert "![Curves at night size: by round](results/one-curves.svg)" in text
     drawn = (tmp_path / "results" / "one-curves.svg").read_text()
     words = set(re.findall(r">([^<>]+)</text>", drawn))
     assert {"by round", "rounds", "CoFED"} <= words

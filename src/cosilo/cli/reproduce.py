@@ -16,8 +16,6 @@ from cosilo.cli.running import chosen_engine
 from cosilo.errors import ConfigError, CosiloError, RunError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from cosilo.coordination.run_loop import Engine
     from cosilo.reproduce.library import Reproduction
     from cosilo.reproduce.record import ReproductionRecord
@@ -78,7 +76,7 @@ def reproduce(
     from cosilo.reproduce.library import find, reproductions
 
     if list_:
-        show(_listed(folder))
+        _list(folder)
         return
     every = [one for one in reproductions().values() if size in one.about.sizes]
     chosen = every if all_ else [find(name) for name in names or []]
@@ -158,40 +156,48 @@ def _show_record(one: "Reproduction", record: "ReproductionRecord") -> None:
         right=("paper", "ours"),
         title=f"{about.paper}, {about.what}: {about.shows} ({record.size} size, {record.scale})",
     )
-    run = [number for number in about.number if number.of in record.values]
+    run = [number for number in about.number if record.has(number.of)]
     for number in run:
         paper = "–" if number.paper is None else shown(number, number.paper)
-        verdict = verdict_of(about, number, record.values)
+        verdict = verdict_of(about, number, record)
         table.add_row(number.text, paper, shown_average(number, record), verdict)
     if run:
         show(table)
     for claim in about.claim:
-        if claim.more[0] not in record.values:
+        if not record.has(claim.more[0]):
             continue  # of a case that this size does not have
         say(f"{claim.text}: {claim_text(claim, judge_claim(claim, record.values, record.silos))}")
     say(f"{overall(about, record)}; {record.minutes:.1f} minutes at work")
 
 
-def _listed(folder: Path) -> "Table":
+def _list(folder: Path) -> None:
     """All reproductions in all sizes, with their last verdicts in a folder."""
     from cosilo.reproduce.library import reproductions
     from cosilo.reproduce.record import RECORD_FILE, folder_of, read_record
     from cosilo.reproduce.sentences import overall
 
-    table = new_table("name", "reproduces", "size", "minutes", "last verdict", right=("minutes",))
     for name, one in reproductions().items():
-        about = one.about
-        for size in about.sizes:
+        say(f"{name}: {one.about.paper}, {one.about.what}: {one.about.shows}")
+        for size in one.about.sizes:
             path = folder_of(folder, name, size) / RECORD_FILE
             verdict = "not run"
             if path.exists():
                 record = read_record(path)
-                verdict = overall(about, record)
+                verdict = overall(one.about, record)
                 verdict += " (of an earlier recipe)" if one.changed_since(record) else ""
-            first = size == about.sizes[0]
-            what = f"{about.paper}, {about.what}: {about.shows}" if first else ""
-            table.add_row(name if first else "", what, size, f"{about.minutes[size]:g}", verdict)
-    return table
+            say(f"  {size:<6} {_about(one.about.minutes[size]):>9}  {verdict}")
+    say("Times are those of two cores: for three seeds at laptop size, and for one seed at the others.")
+
+
+def _about(minutes: float) -> str:
+    """Roughly how long.
+
+    >>> _about(10), _about(160), _about(200000)
+    ('10 min', '3 h', '139 days')
+    """
+    if minutes < 120:
+        return f"{minutes:g} min"
+    return f"{minutes / 60:.0f} h" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"
 
 
 def _page(path: Path, folder: Path) -> None:

@@ -60,9 +60,9 @@ def summary(library: Mapping[str, Reproduction], records: Records) -> str:
     """All claims, paper by paper."""
     lines = [
         "## Which claims hold\n",
-        "Night and paper size decide; laptop size is too small to. Behind a claim are its reproduction, the",
-        "size, and by how much it leads: a 95 % interval over seeds, or with fewer than three over silos.",
-        "An asterisk: by a recipe that has changed since.\n",
+        "Night and paper size decide; laptop size is too small to. First comes the name of the reproduction,",
+        "and in brackets by how much something leads: a 95 % interval over seeds, or over silos where there",
+        "are fewer than three seeds. An asterisk: by a recipe that has changed since.\n",
     ]
     for paper in dict.fromkeys(one.about.paper for one in library.values()):
         mine = [one for one in library.values() if one.about.paper == paper]
@@ -71,7 +71,7 @@ def summary(library: Mapping[str, Reproduction], records: Records) -> str:
 
 
 def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Records) -> list[str]:
-    told: dict[Verdict, list[str]] = {"holds": [], "does not hold": [], "not decided": []}
+    told: dict[Verdict, list[Standing]] = {"holds": [], "does not hold": [], "not decided": []}
     small: dict[str, list[Standing]] = {}
     waiting: Counter[str] = Counter()
     for one in reproductions:
@@ -82,38 +82,49 @@ def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Record
             elif where.size == "laptop":
                 small.setdefault(one.name, []).append(where)
             else:
-                told[where.verdict].append(_line(where))
+                told[where.verdict].append(where)
+    undecided = len(told["not decided"]) + sum(map(len, small.values())) + waiting.total()
+    lines = [
+        f"### {paper}\n",
+        f"- **Hold** ({len(told['holds'])})",
+        *_lines(told["holds"]),
+        f"- **Do not hold** ({len(told['does not hold'])})",
+        *_lines(told["does not hold"]),
+        f"- **Not decided** ({undecided})",
+        *_lines(told["not decided"]),
+    ]
     if small:
         names = ", ".join(f"`{name}` {_hint(claims)}" for name, claims in small.items())
-        told["not decided"].append(f"  - Run at laptop size only; how many hold there: {names}.")
+        lines.append(f"  - Run at laptop size only; how many hold there: {names}.")
     if waiting:
         names = ", ".join(f"`{name}` {count}" for name, count in waiting.items())
-        told["not decided"].append(f"  - Not run: {names}.")
-    undecided = sum(map(len, small.values())) + waiting.total()
-    undecided += len(told["not decided"]) - bool(small) - bool(waiting)
-    heads: dict[Verdict, str] = {
-        "holds": f"**Hold** ({len(told['holds'])})",
-        "does not hold": f"**Do not hold** ({len(told['does not hold'])})",
-        "not decided": f"**Not decided** ({undecided})",
-    }
-    lines = [f"### {paper}\n"]
-    for verdict, head in heads.items():
-        lines += [f"- {head}", *told[verdict]]
+        lines.append(f"  - Not run: {names}.")
     return [*lines, ""]
 
 
-def _line(where: Standing) -> str:
-    """A claim that was run at a size which decides, and one sentence why it stands so."""
-    told = lead_text(where.claim, where.found.lead)
+def _lines(claims: Iterable[Standing]) -> list[str]:
+    """A line for claims of one reproduction that stand so for the same reason, which it ends with."""
+    together: dict[tuple[str, Size, str], list[str]] = {}
+    for where in claims:
+        lead = lead_text(where.claim, where.found.lead) + ("*" if where.earlier else "")
+        together.setdefault((where.name, where.size, _reason(where)), []).append(
+            f"{where.claim.text} ({lead})"
+        )
+    return [
+        f"  - `{name}`, {size}: {'; '.join(texts)}{f': {why}' if why else '.'}"
+        for (name, size, why), texts in together.items()
+    ]
+
+
+def _reason(where: Standing) -> str:
+    """One sentence on why a claim does not hold or is not decided."""
     if where.earlier:
-        told += f"*, which {where.found.verdict}; the present recipe was not run."
-    elif where.verdict == "not decided" and where.size not in where.claim.why:
-        told += "; that may be chance."
-    elif where.verdict != "holds":
-        told += f"; {_first_sentence(where.why)}"
-    else:
-        told += "."
-    return f"  - {where.claim.text} (`{where.name}`, {where.size}): {told}"
+        return f"that {where.found.verdict}, by a recipe that has changed since."
+    if where.verdict == "holds":
+        return ""
+    if where.verdict == "not decided" and where.size not in where.claim.why:
+        return "that may be chance."
+    return _first_sentence(where.why)
 
 
 def _hint(claims: list[Standing]) -> str:

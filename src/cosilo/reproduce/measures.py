@@ -1,7 +1,7 @@
 """What is read from finished runs, by seed."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -62,18 +62,31 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
 def measure_curves(
     found: Mapping[str, Comparison], about: Reproduces
 ) -> dict[str, list[list[tuple[float, float]]]]:
-    """The points of all lines of these cases' curves, for each seed on which there are some."""
+    """The points of all lines of these cases' curves, for each seed; none where a run is not finished.
+
+    The lines of a panel are means over the same silos: CoFED's update may be done by some of them only.
+    """
     points: dict[str, list[list[tuple[float, float]]]] = {}
     for curve in about.curve:
-        for text in curve.of.values():
-            path = ValuePath.parse(text)
-            case = found.get(path.case)
-            runs = [] if case is None else [case.runs.get((path.method, seed)) for seed in case.seeds]
-            told = [numbers(run, case.clock) for run in runs if run is not None and case is not None]
-            rows = [_points(one, path.measure == "joint", curve.over) for one in told]
-            if any(rows):
-                points[curve.key(text)] = [row for row in rows if row]
-    return points
+        lines = {text: ValuePath.parse(text) for text in curve.of.values()}
+        there = {text: path for text, path in lines.items() if path.case in found}
+        for seed in finished_seeds(found):
+            runs = {text: found[path.case].runs.get((path.method, seed)) for text, path in there.items()}
+            among = _judged_by_all([run for run in runs.values() if run is not None])
+            for text, run in runs.items():
+                path = there[text]
+                told = None if run is None else numbers(run, found[path.case].clock, among)
+                row = [] if told is None else _points(told, path.measure == "joint", curve.over)
+                points.setdefault(curve.key(text), []).append(row)
+    return {line: rows for line, rows in points.items() if any(rows)}
+
+
+def _judged_by_all(runs: Sequence[RunDirectory]) -> set[str] | None:
+    """The silos that all runs have a score of after every stage; None if these are all that any run has."""
+    stages = [list(run.result["scores"].values()) for run in runs]
+    judged = [set.intersection(*map(set, by_stage)) for by_stage in stages if by_stage]
+    common = set.intersection(*judged) if judged else set()
+    return common if common and any(names != common for names in judged) else None
 
 
 def _points(told: Numbers, joint: bool, over: Literal["rounds", "seconds"]) -> list[tuple[float, float]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from cosilo.config.reproduces import Claim, Number
 from cosilo.report.averages import Average, average
@@ -34,8 +34,10 @@ class NumberVerdict:
     reached: bool | None
 
 
-def judge_number(number: Number, values: Values) -> NumberVerdict:
+def judge_number(number: Number, values: Values, silos: SiloValues | None = None) -> NumberVerdict:
     """A number is reached if its mean reaches the paper's, or misses it by no more than its spread.
+
+    That is the one over seeds; of one seed, if silos are known, the standard error over these.
 
     >>> number = Number(text="relative accuracy", of="iid.cofed.relative", paper=1.17)
     >>> judge_number(number, {"iid.cofed.relative": [1.12, 1.16, 1.14]}).stands
@@ -46,10 +48,19 @@ def judge_number(number: Number, values: Values) -> NumberVerdict:
     found = average(number_values(number, values))
     if found is None or number.paper is None:
         return NumberVerdict(found, None, None)
-    gap, spread = found.mean - number.paper, (found.std or 0.0) + _EQUAL
-    if abs(gap) <= spread:
+    gap = found.mean - number.paper
+    if abs(gap) <= spread_of(number, values, silos or {}) + _EQUAL:
         return NumberVerdict(found, "at", True)
     return NumberVerdict(found, "above" if gap > 0 else "below", (gap < 0) == number.less)
+
+
+def spread_of(number: Number, values: Values, silos: SiloValues) -> float:
+    """What is behind the ± of a number: over its seeds, or of one seed over silos; 0 if that is not known."""
+    found = average(number_values(number, values))
+    if found is not None and found.std is not None:
+        return found.std
+    over_silos = error_over_silos(number, values, silos)
+    return 0.0 if over_silos is None else over_silos.error
 
 
 def number_values(number: Number, values: Values) -> list[float | None]:
@@ -121,6 +132,8 @@ class ClaimVerdict:
 def judge_claim(claim: Claim, values: Values, silos: SiloValues | None = None) -> ClaimVerdict | None:
     """By 95 % intervals of paired differences, over seeds; over silos, if known, with fewer than three seeds.
 
+    How many silos gain is counted: its interval is that of a share of all of them (Clopper and Pearson).
+
     A claim that something leads several others holds if every lead is above 0 with all of its interval, and
     does not hold if one is nowhere above 0. None if a path has no value.
 
@@ -159,6 +172,8 @@ def _lead(more: str, than: str | float, values: Values, silos: SiloValues) -> Le
         by_seed.append(statistics.fmean(pairs) if pairs else one - other)
     if not by_seed:
         return None
+    if isinstance(than, float) and _is_share(more) and by_silo:
+        return _interval_of_share([difference + than > 0.5 for difference in by_silo], than)
     if len(by_seed) < ENOUGH_SEEDS <= len(by_silo):
         return _interval(by_silo, "silos")
     return _interval(by_seed, "seeds")
@@ -171,6 +186,19 @@ def _differences_of_silos(more: str, than: str | float, silos: SiloValues, place
         return [value - than for value in mine.values()]
     theirs = _at(silos, than, place)
     return [value - theirs[name] for name, value in mine.items() if name in theirs]
+
+
+def _is_share(path: str) -> bool:
+    """Whether silos say yes or no each: all of twenty have no spread, and are no certainty."""
+    return path.partition("@")[0].endswith(".share")
+
+
+def _interval_of_share(yes: Sequence[bool], than: float) -> Lead:
+    """By how much a share is above a number, with its exact interval."""
+    count, silos, tail = sum(yes), len(yes), (1 - _CONFIDENCE) / 2
+    low = float(betaincinv(count, silos - count + 1, tail)) if count else 0.0
+    high = float(betaincinv(count + 1, silos - count, 1 - tail)) if count < silos else 1.0
+    return Lead(count / silos - than, low - than, high - than, silos, "silos")
 
 
 def _interval(differences: Sequence[float], over: Literal["seeds", "silos"]) -> Lead:

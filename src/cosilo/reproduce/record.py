@@ -48,10 +48,14 @@ class ReproductionRecord:
     recipes: dict[str, str] = field(default_factory=dict)
     #: Of the paths that are means over silos: for each seed the values by silo.
     silos: dict[str, list[dict[str, float] | None]] = field(default_factory=dict)
-    #: By line of a curve: its points, for each seed on which there are some.
+    #: By line of a curve: its points, for each seed; none where a run is not finished.
     curves: dict[str, list[list[tuple[float, float]]]] = field(default_factory=dict)
     #: The minutes by case and seed, such as "iid 200".
     spent: dict[str, float] = field(default_factory=dict)
+
+    def has(self, path: str) -> bool:
+        """Whether a run of it is finished on any seed."""
+        return any(value is not None for value in self.values.get(path, ()))
 
     @property
     def file(self) -> str:
@@ -73,13 +77,8 @@ def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionReco
         for path in dict.fromkeys([*one, *other]):
             was = {} if _case(path) in outdated else dict(zip(old.seeds, one.get(path, ()), strict=False))
             now = dict(zip(new.seeds, other.get(path, ()), strict=False))
-            found[path] = [now[seed] if now.get(seed) is not None else was.get(seed) for seed in seeds]
+            found[path] = [was.get(seed) if now.get(seed) in (None, []) else now[seed] for seed in seeds]
         return found
-
-    def curves(path: str) -> list[list[tuple[float, float]]]:
-        was = [] if _case(path) in outdated else old.curves.get(path, [])
-        points = [list(map(tuple, curve)) for curve in was]
-        return was + [curve for curve in new.curves.get(path, []) if list(map(tuple, curve)) not in points]
 
     left = {
         cell: minutes
@@ -92,7 +91,11 @@ def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionReco
         seeds=seeds,
         values=rows(old.values, new.values),
         silos=rows(old.silos, new.silos),
-        curves={path: curves(path) for path in dict.fromkeys([*old.curves, *new.curves])},
+        curves={
+            line: [points or [] for points in found]
+            for line, found in rows(old.curves, new.curves).items()
+            if any(found)
+        },
         recipes={**old.recipes, **new.recipes},
         minutes=round(sum(spent.values()), 1),
         spent=spent,

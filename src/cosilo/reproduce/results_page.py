@@ -1,15 +1,15 @@
 """The page of results: written from records by a command, never by hand."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size
+from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size, ValuePath
 from cosilo.reproduce.claims_summary import Records, reason, summary
-from cosilo.reproduce.figure import draw, draw_curves
+from cosilo.reproduce.figure import draw, draw_curves, drawn
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.paper_verdict import judge_claim, judge_number
 from cosilo.reproduce.record import ReproductionRecord, read_record
-from cosilo.reproduce.sentences import claim_text, overall, shown, shown_average, verdict_of
+from cosilo.reproduce.sentences import lead_text, overall, shown, shown_average, verdict_of
 
 _HEAD = """# Results
 
@@ -21,16 +21,21 @@ hand.
 _READING = """## How to read the rest
 
 - A number is the mean over the seeds ± standard deviation (n − 1), after the last round, never the best one.
-  Nothing is chosen on test data, except where a line says so.
-- **Reached**: the paper's own method gets to the paper's number, or misses it by no more than its spread;
+  Of one seed it has its standard error over silos in brackets. Bars in figures are these ±. Nothing is chosen
+  on test data, except where a line says so.
+- **Reached**: the paper's own method gets to the paper's number, or misses it by no more than its ±;
   exceeded: it is better by more than that. Of the methods it is compared with, the page only says whether
   they are above or below what the paper found: a rival that does better here makes the claim harder.
 - Laptop size takes minutes on two cores, with fewer silos, samples and rounds than the paper has; night size
-  takes up to eight hours; paper size has the paper's protocol.
+  takes up to eight hours; paper size has the paper's protocol. A dash: the paper gives no number, or a size
+  does not have it.
 - **Holds**: the 95 % confidence interval (Student's t) of the paired differences is above 0, for every method
   that the claim speaks of; **does not hold**: for one of them it is nowhere above 0; else **not decided**.
-  Pairs are seeds; with fewer than three of these, silos, where a value is a mean over silos. A number of one
-  seed has its standard error over silos in brackets.
+  Pairs are seeds; with fewer than three of these, silos, where a value is a mean over silos: that tells of
+  other silos in such a federation, and less of other seeds. How many silos gain is counted, over all seeds
+  (Clopper and Pearson's interval).
+- The one global network of a method is judged among all classes, on test data of which each instance counts
+  once: at the first silo that has it. So there may be fewer silos behind its number.
 - A record is **of an earlier recipe** if the recipe has changed since it was made: `cosilo reproduce NAME`
   would give other numbers now. What it says decides nothing.
 """
@@ -62,8 +67,8 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
             paper = one.about.paper
             parts.append(f"## {paper}\n")
         if _has_numbers(one.about, mine):
-            picture = draw(one.about, {size: record.values for size, record in mine.items()})
-            (folder / f"{name}.svg").write_text(picture, "utf-8")
+            earlier = [size for size, record in mine.items() if one.changed_since(record)]
+            (folder / f"{name}.svg").write_text(draw(one.about, mine, earlier), "utf-8")
         if curves := _curves(mine):
             (folder / f"{name}-curves.svg").write_text(draw_curves(one.about.curve, curves.curves), "utf-8")
         parts.append(section(one, mine, folder.name))
@@ -77,7 +82,7 @@ def _overview(library: Mapping[str, Reproduction], records: Records) -> str:
         verdicts = [
             overall(one.about, record) + (" (of an earlier recipe)" if one.changed_since(record) else "")
             if (record := records.get((name, size))) is not None
-            else _no_record(one.about, size)
+            else _not_there(one.about, size)
             for size in SIZES
         ]
         rows.append(f"| `{name}` | {one.about.paper}, {one.about.what} | {' | '.join(verdicts)} |")
@@ -91,7 +96,7 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
         f"### {about.what}: {about.shows}\n",
         f"`cosilo reproduce {one.name}`. {about.note}".rstrip() + "\n",
     ]
-    run = [claim for claim in about.claim if any(claim.more[0] in one.values for one in records.values())]
+    run = [claim for claim in about.claim if any(one.has(claim.more[0]) for one in records.values())]
     if _has_numbers(about, records):
         lines += [*_table(about, records), ""]
     if run:
@@ -102,7 +107,7 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
     if _has_numbers(about, records):
         lines.append(f"![{about.what}: ours and the paper's]({folder}/{one.name}.svg)\n")
     if curves := _curves(records):
-        texts = "; ".join(curve.text for curve in about.curve)
+        texts = "; ".join(curve.text for curve in drawn(about.curve, curves.curves))
         lines.append(f"![Curves at {curves.size} size: {texts}]({folder}/{one.name}-curves.svg)\n")
     lines += [_facts(one, record) for record in records.values()]
     return "\n".join(lines) + "\n"
@@ -110,22 +115,22 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
 
 def _has_numbers(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> bool:
     """Whether there is one to show: a recipe may have lost the cases that records are of."""
-    return any(number.of in record.values for number in about.number for record in records.values())
+    return any(record.has(number.of) for number in about.number for record in records.values())
 
 
 def _table(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> list[str]:
     rows = [f"| | paper | {_HEADS} |", "|---|---|---|---|---|"]
     for number in about.number:
-        if not any(number.of in record.values for record in records.values()):
+        if not any(record.has(number.of) for record in records.values()):
             continue  # of a case that no size has run
         cells = [number.text, "–" if number.paper is None else shown(number, number.paper)]
         for size in SIZES:
             record = records.get(size)
-            if record is None:
-                cells.append(_no_record(about, size))
+            if record is None or not record.has(number.of):
+                cells.append(_not_there(about, size, [number.of]))
                 continue
             found = shown_average(number, record)
-            verdict = verdict_of(about, number, record.values)
+            verdict = verdict_of(about, number, record)
             cells.append(f"{found}; {verdict}" if verdict else found)
         rows.append(f"| {' | '.join(cells)} |")
     return rows
@@ -137,13 +142,11 @@ def _claims(about: Reproduces, run: list[Claim], records: Mapping[Size, Reproduc
         cells = [claim.text]
         for size in SIZES:
             record = records.get(size)
-            if record is None:
-                cells.append(_no_record(about, size))
-                continue
-            verdict, _, lead = claim_text(claim, judge_claim(claim, record.values, record.silos)).partition(
-                " ("
-            )
-            cells.append(f"**{verdict}** ({lead}" if lead else verdict)
+            found = None if record is None else judge_claim(claim, record.values, record.silos)
+            if found is None:
+                cells.append(_not_there(about, size, claim.paths))
+            else:
+                cells.append(f"**{found.verdict}** ({lead_text(claim, found.lead)})")
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -153,20 +156,29 @@ def _curves(records: Mapping[Size, ReproductionRecord]) -> ReproductionRecord | 
     return next((record for record in reversed(list(records.values())) if record.curves), None)
 
 
-def _no_record(about: Reproduces, size: Size) -> str:
-    return "not run" if size in about.sizes else "–"
+def _not_there(about: Reproduces, size: Size, paths: Sequence[str] = ()) -> str:
+    """Whether a size could have it, and has not been run, or does not have such a case at all."""
+    cases = about.cases_in(size) if size in about.sizes else []
+    return "not run" if cases and all(ValuePath.parse(path).case in cases for path in paths) else "–"
 
 
 def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list[str]:
     """A sentence on what is not reached or does not hold, and on undecided claims with one of their own."""
     told: dict[str, list[str]] = {}
     for size, record in records.items():
-        own = [number for number in one.about.number if one.about.is_own(number)]
-        missed = [number for number in own if judge_number(number, record.values).reached is False]
+        past = one.changed_since(record)  # what is said of the present recipe need not be true of another
+        missed = [
+            number
+            for number in one.about.number
+            if one.about.is_own(number)
+            and ValuePath.parse(number.of).case not in past
+            and judge_number(number, record.values, record.silos).reached is False
+        ]
         failed = [
             claim
             for claim in one.about.claim
-            if (held := judge_claim(claim, record.values, record.silos)) is not None
+            if not any(ValuePath.parse(path).case in past for path in claim.paths)
+            and (held := judge_claim(claim, record.values, record.silos)) is not None
             and (held.verdict == "does not hold" or (held.verdict == "not decided" and size in claim.why))
         ]
         everything: list[Number | Claim] = [*missed, *failed]

@@ -118,7 +118,10 @@ def _minutes(found: Mapping[str, Comparison]) -> dict[str, float]:
 
 
 def _scale(found: Mapping[str, Comparison]) -> str:
-    """How many silos the runs have, over all cases."""
+    """How many silos the runs have, over all cases; those of institutions are what was trained."""
     abouts: list[dict[str, Any]] = [run.about for one in found.values() for run in one.runs.values()]
-    silos = sorted({len(about["silos"]) for about in abouts})
-    return f"{' or '.join(map(str, silos))} silos"
+    texts = {(len(about["silos"]), sum(map(len, about.get("members", {}).values()))) for about in abouts}
+    return " or ".join(
+        f"{silos} silos" if not members else f"{members} silos in {silos} institutions"
+        for silos, members in sorted(texts)
+    )

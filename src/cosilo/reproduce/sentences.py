@@ -3,10 +3,10 @@
 from collections import Counter
 
 from cosilo.config.reproduces import Claim, Number, Reproduces, ValuePath
+from cosilo.report.formatting import size
 from cosilo.reproduce.paper_verdict import (
     ClaimVerdict,
     Lead,
-    Values,
     error_over_silos,
     judge_claim,
     judge_number,
@@ -14,11 +14,16 @@ from cosilo.reproduce.paper_verdict import (
 from cosilo.reproduce.record import ReproductionRecord
 
 PERCENT = "share"
+RATIO = "ratio"
+#: Relative accuracy less that of the control.
+TAUGHT = "beyond the control"
+BYTES = "bytes"
 _UNITS = {
     **dict.fromkeys(("accuracy", "local", "share", "own_votes", "joint", "labelling"), PERCENT),
-    **dict.fromkeys(("relative", "control", "taught"), "ratio"),
+    **dict.fromkeys(("relative", "control"), RATIO),
+    "taught": TAUGHT,
     "elected": "labels",
-    "bytes": "bytes",
+    "bytes": BYTES,
     "rounds_to": "rounds",
     "seconds_to": "simulated seconds",
 }
@@ -26,7 +31,7 @@ _UNITS = {
 
 def unit(number: Number) -> str:
     """What a number is counted in."""
-    return "ratio" if number.over is not None else _UNITS[ValuePath.parse(number.of).measure]
+    return RATIO if number.over is not None else _UNITS[ValuePath.parse(number.of).measure]
 
 
 def shown(number: Number, value: float) -> str:
@@ -52,14 +57,16 @@ def shown_average(number: Number, record: ReproductionRecord) -> str:
 def _form(number: Number, value: float) -> str:
     if unit(number) == PERCENT:
         return f"{100 * value:.1f}"
-    if unit(number) == "ratio":
+    if unit(number) in (RATIO, TAUGHT):
         return f"{value:.3f}"
+    if unit(number) == BYTES:
+        return size(value)
     return f"{value:,.1f}"
 
 
-def verdict_of(about: Reproduces, number: Number, values: Values) -> str:
+def verdict_of(about: Reproduces, number: Number, record: ReproductionRecord) -> str:
     """How a number stands to the paper's; only one of the paper's own method can be reached or not."""
-    found = judge_number(number, values)
+    found = judge_number(number, record.values, record.silos)
     if found.stands is None or found.average is None or number.paper is None:
         return ""
     gap = f" ({_signed(number, found.average.mean - number.paper)})"
@@ -88,7 +95,7 @@ def lead_text(claim: Claim, lead: Lead) -> str:
     '+1.0 to +3.0 points, 3 seeds'
     """
     like = Number(text="", of=claim.more[0])
-    named = {PERCENT: " points", "ratio": ""}
+    named = {PERCENT: " points", RATIO: "", TAUGHT: "", BYTES: ""}
     kind = named.get(unit(like), f" {unit(like)}")
     if lead.pairs == 1:
         return f"{_signed(like, lead.mean)}{kind}, one seed"
@@ -98,7 +105,7 @@ def lead_text(claim: Claim, lead: Lead) -> str:
 def overall(about: Reproduces, record: ReproductionRecord) -> str:
     """The verdict on all of it, in one line: the numbers of the paper's own method, and the claims."""
     own = [number for number in about.number if about.is_own(number)]
-    judged = [judge_number(number, record.values).reached for number in own]
+    judged = [judge_number(number, record.values, record.silos).reached for number in own]
     numbers = [reached for reached in judged if reached is not None]
     claims = Counter(
         found.verdict
