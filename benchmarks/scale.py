@@ -10,6 +10,8 @@ silos: whole CoFED runs from start to report, GaussianNB, 60 instances each, a p
 silos, the pool in a mapped file. classes: the election of 20 silos with half of the classes each. parameters:
 two rounds of FedAvg between two silos. votes: an election of 1,000 silos on up to a million instances, and
 the coordinator's own memory over time.
+
+`python benchmarks/scale.py draw docs/scale.txt docs/scale.svg` draws the curves of what was printed.
 """
 
 import math
@@ -220,6 +222,12 @@ def grow(part: str, most: int | None) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if sys.argv[1:2] == ["draw"]:
+        from tools.scale_picture import draw  # matplotlib would count as memory of what is measured
+
+        printed, picture = map(Path, sys.argv[2:])
+        draw(printed.read_text("utf-8"), picture)
+        sys.exit()
     if len(sys.argv) < 2 or sys.argv[1] not in SIZES:
         sys.exit(f"wants one of {', '.join(SIZES)}, and perhaps the largest size")
     most = int(float(sys.argv[2])) if len(sys.argv) > 2 else None

@@ -128,7 +128,7 @@ def test_every_step_is_held_against_the_policy_not_only_the_first(silos, tmp_pat
 def test_what_tells_how_much_data_there_is_leaves_only_with_exact_scores(allow, silos, tmp_path):
     members = silos()
     members[0].allow = allow
-    border = boundary(members, Counting(), tmp_path)
+    border = boundary(members, Counting(), tmp_path / "tree")
     for number, name in enumerate(("hello", "train"), start=1):
         border.answer(Ask(number, name, EMPTY))
     found = border.answer(Ask(3, "give", EMPTY)).content
@@ -136,7 +136,7 @@ def test_what_tells_how_much_data_there_is_leaves_only_with_exact_scores(allow, 
         assert decode(found) == {"found": members[0].size}
     else:
         assert "field 'found' tells how much data it has" in found.text
-        assert audit(tmp_path)[-1]["fields"] == {}
+        assert audit(tmp_path / "tree")[-1]["fields"] == {}
 
 
 def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):
