@@ -3,8 +3,8 @@
 Each part grows one thing by factors of ten, in a process of its own each time, and stops before a step that
 would take it beyond five minutes: what was cut is said. Seconds are those of all processors together (a
 machine with two takes half of them, if it has nothing else to do), megabytes the peak of all processes. The
-exponent is the slope of the last three points: 1 is in proportion, 2 is the square. `silos 10000 alone` is
-one size, however long it takes.
+exponent is k of a + b · sizeᵏ, where a is what starting takes: 1 is in proportion, 2 is the square.
+`silos 10000 alone` is one size, however long it takes.
 
 silos: whole CoFED runs from start to report, GaussianNB, 60 instances each, a pool of 1,000. pool: four such
 silos, the pool in a mapped file. classes: the election of 20 silos with half of the classes each. parameters:
@@ -184,16 +184,26 @@ def tell(pipe: Connection, **more: Any) -> None:
     pipe.send({"seconds": sum(one.ru_utime + one.ru_stime for one in used), **more})
 
 
-def slope(points: list[tuple[int, float]]) -> float:
-    """The exponent of the last three points."""
-    x, y = np.log([size for size, _ in points[-3:]]), np.log([value for _, value in points[-3:]])
-    return float(np.polyfit(x, y, 1)[0])
+def exponent(points: list[tuple[int, float]]) -> float:
+    """k of a + b · sizeᵏ, fitted to the logarithms of all seconds.
+
+    >>> round(exponent([(size, 3 + 2e-5 * size**1.2) for size in (10**3, 10**4, 10**5, 10**6)]), 3)
+    1.2
+    """
+    from scipy.optimize import least_squares
+
+    sizes, seconds = (np.log(column) for column in zip(*points, strict=True))
+
+    def missed(fit: Any) -> Any:
+        return np.logaddexp(fit[0], fit[1] + fit[2] * sizes) - seconds
+
+    return float(least_squares(missed, [seconds[0], seconds[-1] - sizes[-1], 1.0]).x[2])
 
 
 def grow(part: str, most: int | None) -> None:
     work, began = globals()[part], time.monotonic()
     points: list[tuple[int, float]] = []
-    idle = start_up = 0.0
+    start_up = 0.0
     for size in SIZES[part]:
         if most is not None and size > most:
             print(f"{part} {size:,}: left out")
@@ -201,8 +211,7 @@ def grow(part: str, most: int | None) -> None:
         started = time.monotonic()
         found = measured(work, size)
         wall = time.monotonic() - started
-        idle = idle or found["seconds"]  # what starting takes: the smallest size is hardly anything else
-        points.append((size, max(found["seconds"] - idle, 0.01) if points else found["seconds"]))
+        points.append((size, found["seconds"]))
         seconds, megabytes = found["seconds"], found["megabytes"]
         print(f"{part} {size:,}: {seconds:.1f} s of processors, {wall:.1f} s, {megabytes:.0f} MB", flush=True)
         print(f"figure scale_{part}_{size}_seconds {seconds:.2f}")
@@ -217,7 +226,7 @@ def grow(part: str, most: int | None) -> None:
             print(f"{part}: what is larger is cut, it would take more than five minutes here")
             break
     if len(points) > 2:
-        print(f"figure scale_{part}_exponent {slope(points[1:]):.2f}")
+        print(f"figure scale_{part}_exponent {exponent(points):.2f}")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ Weights: TypeAlias = Mapping[str, NDArray[Any]]
 def mean(models: Iterable[tuple[Weights, float]]) -> dict[str, NDArray[Any]]:
     """The weighted mean of models, Σ n_k w_k / Σ n_k (eq. 2 of FML, with equal n_k its equal-weight merge).
 
-    Sums are taken in float64, whatever the arrays are; counters (integers) become the nearest whole number.
+    Sums are taken in float64, whatever the arrays are, of products in the arrays' own type; counters
+    (integers) become the nearest whole number.
 
     >>> mean([({"w": np.array([1.0])}, 1.0), ({"w": np.array([4.0])}, 2.0)])
     {'w': array([3.])}

@@ -10,7 +10,7 @@ from typing import Any
 from cosilo.comparison.compare import check, read_comparison, run_plan
 from cosilo.comparison.plan import Plan, has_plan
 from cosilo.config.reproduces import Size
-from cosilo.coordination.run_loop import Engine
+from cosilo.coordination.run_loop import Engine, SideBySide
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.report.summary import numbers
 from cosilo.reproduce.library import Reproduction, digest
@@ -28,9 +28,10 @@ def run_reproduction(
     tell: Callable[[str], None] = lambda line: None,
     engine: Engine | str = "local",
 ) -> ReproductionRecord:
-    """Run what is not finished yet, all cases on a seed before the next; everything is checked before.
+    """Run what is not finished yet; everything is checked before.
 
-    Whenever a case is through with a seed, the record is written: what is cut short has a record of what was
+    All cases run on a seed before the next; where runs go side by side, the seeds of a case go together.
+    Whenever a case is through with these, the record is written: what is cut short has a record of what was
     finished, and a record grows with the seeds. `seeds`: how many, from the recipe's own on, or which.
     """
     folder = folder_of(parent, one.name, size)
@@ -38,21 +39,23 @@ def run_reproduction(
     _check(one, plans, folder)
     failed = []
     record = None
-    for seed in sorted({seed for plan in plans.values() for seed in plan.seeds}):
+    every = sorted({seed for plan in plans.values() for seed in plan.seeds})
+    for together in [every] if isinstance(engine, SideBySide) else [[seed] for seed in every]:
         for case, plan in plans.items():
-            if seed not in plan.seeds:
+            mine = [seed for seed in together if seed in plan.seeds]
+            if not mine:
                 continue
             before = f"{one.name}, {case}: " if len(plans) > 1 else f"{one.name}: "
             done = run_plan(
                 plan,
                 folder / case,
                 lambda line, before=before: tell(before + line),  # type: ignore[misc]
-                [seed],
+                mine,
                 engine,
             )
             failed += [
                 f"{case}, {method}, seed {seed}: {failure.story}"
-                for (method, _), failure in done.failures.items()
+                for (method, seed), failure in done.failures.items()
             ]
             found = {
                 name: read_comparison(folder / name) for name in one.about.case if has_plan(folder / name)

@@ -17,6 +17,8 @@ from cosilo.protocol.wire import encode
 from cosilo.runs.journal import replies_in
 
 TIMES = {"at", "seconds", "digest", "chain", "checksum"}
+#: What a record tells of how it was made.
+RUN = {"minutes", "spent", "machine", "date"}
 
 
 def outcome(run: Run) -> dict[str, Any]:
@@ -173,3 +175,56 @@ def test_runs_of_a_comparison_go_side_by_side_and_are_those_of_one_machine(bench
     again: list[str] = []
     run_plan(plan, there, again.append, engine=RayEngine(bench.address))
     assert sum("finished before" in line for line in again) == 4
+
+
+REPRODUCTION = """
+workers = 1
+
+[simulation]
+dataset = "digits"
+split = { use = "iid", silos = 3, size = 50 }
+learners = [{ use = "own.Bayes" }]
+
+[pool]
+rest = true
+size = 100
+
+[reproduces]
+paper = "CoFED"
+what = "Fig. 99"
+shows = "digits"
+methods = ["local", "cofed"]
+minutes = { laptop = 1 }
+why.laptop = "It is a test."
+
+[reproduces.case.whole]
+
+[[reproduces.number]]
+text = "relative accuracy"
+of = "whole.cofed.relative"
+paper = 1.0
+
+[[reproduces.number]]
+text = "accuracy alone"
+of = "whole.local.accuracy"
+"""
+
+
+def test_seeds_and_methods_of_a_reproduction_go_side_by_side_to_the_same_record(bench, tmp_path, cosilo):
+    recipe = bench.folder / "mine.toml"
+    recipe.write_text(REPRODUCTION)
+    said = {}
+    for name, where in {"here": (), "there": ("--engine", "ray", "--address", bench.address)}.items():
+        code, _, said[name] = cosilo("reproduce", recipe, "--seeds", 2, "--dir", tmp_path / name, *where)
+        assert code == 0
+    assert "runs at once: the cluster has room" not in said["here"]
+    assert "mine: 3 runs at once: the cluster has room" in said["there"]
+    here, there = (
+        {key: value for key, value in json.loads(path.read_text()).items() if key not in RUN}
+        for path in (tmp_path / name / "mine-laptop" / "record.json" for name in said)
+    )
+    assert here == there
+    assert there["seeds"] == [0, 1]
+    runs = list((tmp_path / "there").glob("mine-laptop/whole/*-seed*"))
+    assert len(runs) == 4
+    assert {Run(run).about["engine"] for run in runs} == {"ray"}
