@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ _CLASSES = [
     "cosilo.engines.flare.simulator.SimulatedCoordination",
     "cosilo.engines.flare.simulator.SimulatedSite",
 ]
+#: How often to begin. The simulator finds a free port for each silo's process, which takes it only seconds
+#: later: if something else has it by then, no ask ever goes out.
+_TRIES = 3
 
 
 class SimulatedCoordination:
@@ -82,6 +86,24 @@ def simulate(folder: Path, names: list[str]) -> None:
     for name in names:
         site = job.to(SimulatedSite(where), name, id="site")
         job.to(CollabExecutor(client_obj_id=site), name, id="executor", tasks=["*"])
+    before = len(read_lines(folder / "events.jsonl"))
+    with bar("on the simulator of FLARE", None) as advance:
+        for _ in range(_TRIES):
+            seen = _simulate_once(job, folder, names, before, advance)
+            if seen > before:
+                break
+    run = RunDirectory(folder)
+    if run.status == "finished":
+        return
+    stops = [event["text"] for event in run.events() if event["event"] == "stop"]
+    log = folder / "flare.txt"
+    raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended too early; this is its log")
+
+
+def _simulate_once(
+    job: FedJob, folder: Path, names: list[str], seen: int, advance: Callable[[int], None]
+) -> int:
+    """Let the simulator run to its end; returns how many events the run has had by then."""
     with tempfile.TemporaryDirectory() as scratch:
         workspace = Path(scratch) / "workspace"
         (workspace / "local").mkdir(parents=True)
@@ -94,17 +116,14 @@ def simulate(folder: Path, names: list[str]) -> None:
         job.export_job(scratch)
         command = [sys.executable, "-m", "nvflare.private.fed.app.simulator.simulator", f"{scratch}/run"]
         command += ["-w", str(workspace), "-c", ",".join(names), "-n", str(len(names)), "-t", str(len(names))]
-        log = folder / "flare.txt"
-        with log.open("a", encoding="utf-8") as file, bar("on the simulator of FLARE", None) as advance:
+        with (folder / "flare.txt").open("a", encoding="utf-8") as file:
             process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
-            seen = 0
-            while process.poll() is None:
+            over = False
+            while not over:
+                over = process.poll() is not None  # asked first: what came before the end is then there
                 events = len(read_lines(folder / "events.jsonl"))
                 advance(events - seen)
                 seen = events
-                time.sleep(0.5)
-    run = RunDirectory(folder)
-    if run.status == "finished":
-        return
-    stops = [event["text"] for event in run.events() if event["event"] == "stop"]
-    raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended too early; this is its log")
+                if not over:
+                    time.sleep(0.5)
+    return seen
