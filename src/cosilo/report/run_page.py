@@ -1,6 +1,7 @@
 """The page: facts, figures and words put into the template."""
 
 import base64
+import gzip
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -115,7 +116,7 @@ def render(facts: Facts) -> str:
 
 
 def _every(facts: Facts, parts: Sequence[ReportPart]) -> dict[str, Any]:
-    """A short line about every silo, for the search."""
+    """The titles of a short line about every silo; and the lines, by column and packed, for the search."""
     columns = [column for part in parts for column in part.columns]
     results = facts.results
     relative = results.spread is not None
@@ -129,7 +130,8 @@ def _every(facts: Facts, parts: Sequence[ReportPart]) -> dict[str, Any]:
         if relative:
             line.append("–" if silo.relative is None else formatting.ratio(silo.relative))
         rows.append([*line, *(column.values.get(silo.name, "–") for column in columns)])
-    return {"titles": titles, "rows": rows}
+    plain = json.dumps(list(zip(*rows, strict=True)), ensure_ascii=False).encode()
+    return {"titles": titles, "packed": base64.b64encode(gzip.compress(plain, mtime=0)).decode()}
 
 
 def _ends(results: Results) -> list[Stage]:

@@ -1,9 +1,9 @@
 "use strict";
-const every = JSON.parse(document.getElementById("every").textContent);
 const part = document.getElementById("search");
 const box = part.querySelector("input"), told = part.querySelector("[role=status]");
 const table = part.querySelector(".scroll"), rows = part.querySelector("tbody");
 const most = 50;
+let every = [];  // a list for each column, the first of names
 
 function cell(text, place) {
   const made = document.createElement(place ? "td" : "th");
@@ -14,10 +14,11 @@ function cell(text, place) {
 
 function find() {
   const wanted = box.value.trim().toLowerCase();
-  const found = wanted ? every.rows.filter((row) => row[0].toLowerCase().includes(wanted)) : [];
+  const found = [];
+  if (wanted) every[0].forEach((name, row) => name.toLowerCase().includes(wanted) && found.push(row));
   rows.replaceChildren(...found.slice(0, most).map((row) => {
     const line = document.createElement("tr");
-    line.append(...row.map(cell));
+    line.append(...every.map((column, place) => cell(column[row], place)));
     return line;
   }));
   table.hidden = !found.length;
@@ -25,6 +26,11 @@ function find() {
     : found.length === 1 ? "1 silo" : `${found.length} silos`;
 }
 
-part.hidden = false;
-box.addEventListener("input", find);
-find();
+// Compressed: of a hundred thousand silos it would be eight megabytes.
+const packed = Uint8Array.from(atob(document.getElementById("every").textContent), (c) => c.charCodeAt(0));
+new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json().then((columns) => {
+  every = columns;
+  part.hidden = false;
+  box.addEventListener("input", find);
+  find();
+});
