@@ -179,9 +179,10 @@ def own_memory() -> float:
 
 
 def tell(pipe: Connection, **more: Any) -> None:
-    """Say how long all processes took, which have ended by now."""
+    """Say how long all processes took, which have ended by now, and when: files are removed after that."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    pipe.send({"seconds": sum(one.ru_utime + one.ru_stime for one in used), **more})
+    seconds = sum(one.ru_utime + one.ru_stime for one in used)
+    pipe.send({"seconds": seconds, "done": time.monotonic(), **more})
 
 
 def exponent(points: list[tuple[int, float]]) -> float:
@@ -210,7 +211,7 @@ def grow(part: str, most: int | None) -> None:
             continue
         started = time.monotonic()
         found = measured(work, size)
-        wall = time.monotonic() - started
+        wall = found["done"] - started
         points.append((size, found["seconds"]))
         seconds, megabytes = found["seconds"], found["megabytes"]
         print(f"{part} {size:,}: {seconds:.1f} s of processors, {wall:.1f} s, {megabytes:.0f} MB", flush=True)
