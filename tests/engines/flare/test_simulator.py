@@ -1,4 +1,4 @@
-"""FLARE's simulator may end before anything was asked: then it is begun again, and only then."""
+"""FLARE's simulator may lose a port to somebody else: then it is begun again, and only then."""
 
 import sys
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from cosilo.runs.events import EventLog
 from cosilo.runs.run import RunDirectory
 
 REAL = simulator.subprocess.Popen
+TAKEN = "OSError: [Errno 98] Address already in use"
 RECIPE = {
     "method": {"use": "local"},
     "simulation": {
@@ -34,19 +35,19 @@ def folder(tmp_path) -> Path:
 
 
 @pytest.fixture
-def starts(monkeypatch) -> Callable[..., list[int]]:
-    def prepare(*what: Callable[[], None]) -> list[int]:
-        """Have something happen at each start of the simulator, which ends at once; returns the starts."""
-        begun: list[int] = []
+def starts(monkeypatch) -> Callable[..., list[str]]:
+    def prepare(*what: tuple[str, Callable[[], None]]) -> list[str]:
+        """What each start of the simulator says, and what happens in it; returns what was said."""
+        said: list[str] = []
 
         def start(command: Any, **options: Any) -> Any:
-            begun.append(len(begun))
-            if len(begun) <= len(what):
-                what[begun[-1]]()
-            return REAL([sys.executable, "-c", ""], **options)
+            text, happen = what[min(len(said), len(what) - 1)]
+            said.append(text)
+            happen()
+            return REAL([sys.executable, "-c", f"print({text!r})"], **options)
 
         monkeypatch.setattr(simulator.subprocess, "Popen", start)
-        return begun
+        return said
 
     return prepare
 
@@ -56,25 +57,38 @@ def happens(folder: Path, what: Happening, **facts: Any) -> None:
         log(Event(what, facts))
 
 
-def test_a_simulator_that_never_began_is_begun_again(folder, starts):
+def nothing() -> None:
+    pass
+
+
+def test_a_simulator_that_lost_a_port_is_begun_again(folder, starts):
     def finish() -> None:
         happens(folder, Happening.FINISH)
         RunDirectory(folder).set_status("finished")
 
-    begun = starts(lambda: None, finish)
+    said = starts((TAKEN, nothing), ("done", finish))
     simulator.simulate(folder, ["silo-1", "silo-2"])
-    assert len(begun) == 2
+    assert said == [TAKEN, "done"]
+    assert (folder / "flare.txt").read_text() == f"{TAKEN}\ndone\n"
 
 
 def test_after_three_times_the_log_is_named(folder, starts):
-    begun = starts()
+    said = starts((TAKEN, nothing))
     with pytest.raises(RunError, match=r"flare\.txt: FLARE's simulator ended too early; this is its log"):
         simulator.simulate(folder, ["silo-1", "silo-2"])
-    assert len(begun) == 3
+    assert said == [TAKEN] * 3
 
 
-def test_what_stopped_a_run_that_had_begun_is_said_at_once(folder, starts):
-    begun = starts(lambda: happens(folder, Happening.STOP, text="too few silos"))
+def test_whatever_else_it_ends_by_is_not_tried_again(folder, starts):
+    (folder / "flare.txt").write_text(f"{TAKEN}\n")  # of an earlier try
+    said = starts(("ImportError: no such module", nothing))
+    with pytest.raises(RunError, match=r"flare\.txt: FLARE's simulator ended too early; this is its log"):
+        simulator.simulate(folder, ["silo-1", "silo-2"])
+    assert len(said) == 1
+
+
+def test_what_stopped_a_run_is_said_at_once(folder, starts):
+    said = starts(("bye", lambda: happens(folder, Happening.STOP, text="too few silos")))
     with pytest.raises(RunError, match=r"^too few silos$"):
         simulator.simulate(folder, ["silo-1", "silo-2"])
-    assert len(begun) == 1
+    assert len(said) == 1

@@ -31,8 +31,10 @@ _CLASSES = [
     "cosilo.engines.flare.simulator.SimulatedCoordination",
     "cosilo.engines.flare.simulator.SimulatedSite",
 ]
-#: How often to begin. The simulator finds a free port for each silo's process, which takes it only seconds
-#: later: if something else has it by then, no ask ever goes out.
+#: The simulator finds a free port for each silo's process, which takes it only seconds later. If something
+#: else has it by then, this is in the log when the simulator gives up.
+_PORT_TAKEN = "Address already in use"
+#: How often a run may be begun because of that.
 _TRIES = 3
 
 
@@ -86,24 +88,23 @@ def simulate(folder: Path, names: list[str]) -> None:
     for name in names:
         site = job.to(SimulatedSite(where), name, id="site")
         job.to(CollabExecutor(client_obj_id=site), name, id="executor", tasks=["*"])
-    before = len(read_lines(folder / "events.jsonl"))
+    log = folder / "flare.txt"
     with bar("on the simulator of FLARE", None) as advance:
         for _ in range(_TRIES):
-            seen = _simulate_once(job, folder, names, before, advance)
-            if seen > before:
+            said = _simulate_once(job, folder, names, log, advance)
+            run = RunDirectory(folder)
+            if run.status == "finished":
+                return
+            if _PORT_TAKEN not in said:
                 break
-    run = RunDirectory(folder)
-    if run.status == "finished":
-        return
     stops = [event["text"] for event in run.events() if event["event"] == "stop"]
-    log = folder / "flare.txt"
     raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended too early; this is its log")
 
 
 def _simulate_once(
-    job: FedJob, folder: Path, names: list[str], seen: int, advance: Callable[[int], None]
-) -> int:
-    """Let the simulator run to its end; returns how many events the run has had by then."""
+    job: FedJob, folder: Path, names: list[str], log: Path, advance: Callable[[int], None]
+) -> str:
+    """Let the simulator run to its end; returns what it wrote into the log."""
     with tempfile.TemporaryDirectory() as scratch:
         workspace = Path(scratch) / "workspace"
         (workspace / "local").mkdir(parents=True)
@@ -116,14 +117,13 @@ def _simulate_once(
         job.export_job(scratch)
         command = [sys.executable, "-m", "nvflare.private.fed.app.simulator.simulator", f"{scratch}/run"]
         command += ["-w", str(workspace), "-c", ",".join(names), "-n", str(len(names)), "-t", str(len(names))]
-        with (folder / "flare.txt").open("a", encoding="utf-8") as file:
+        with log.open("ab+") as file:
+            begun, seen = file.tell(), 0
             process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
-            over = False
-            while not over:
-                over = process.poll() is not None  # asked first: what came before the end is then there
+            while process.poll() is None:
                 events = len(read_lines(folder / "events.jsonl"))
                 advance(events - seen)
                 seen = events
-                if not over:
-                    time.sleep(0.5)
-    return seen
+                time.sleep(0.5)
+            file.seek(begun)
+            return file.read().decode("utf-8", "replace")
