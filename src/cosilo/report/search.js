@@ -27,10 +27,17 @@ function find() {
 }
 
 // Compressed: of a hundred thousand silos it would be eight megabytes.
-const packed = Uint8Array.from(atob(document.getElementById("every").textContent), (c) => c.charCodeAt(0));
-new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json().then((columns) => {
+async function unpack(text) {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(plain).json();
+}
+
+unpack(document.getElementById("every").textContent).then((columns) => {
   every = columns;
-  part.hidden = false;
   box.addEventListener("input", find);
   find();
-});
+}, () => {
+  box.disabled = table.hidden = true;
+  told.textContent = "this browser is too old for the search; result.json has all silos";
+}).finally(() => { part.hidden = false; });
