@@ -330,7 +330,7 @@ def test_it_is_the_same_for_any_number_of_workers_and_on_flare(name, workers, tm
 
 
 @pytest.fixture(scope="module")
-def two_nodes():
+def three_nodes():
     """A Ray cluster at a loopback address that Ray does not replace, as it does 127.0.0.1."""
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
@@ -338,15 +338,16 @@ def two_nodes():
     node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
     node |= {"node_ip_address": "127.0.0.2"}
     cluster = Cluster(initialize_head=True, head_node_args=node)
-    cluster.add_node(**node)
+    for _ in range(2):
+        cluster.add_node(**node)
     yield cluster.address
     cluster.shutdown()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_it_is_the_same_on_a_cluster(name, two_nodes, tmp_path):
-    compare(outcome(name, tmp_path, engine=RayEngine(two_nodes)), name)
+def test_it_is_the_same_on_a_cluster(name, three_nodes, tmp_path):
+    compare(outcome(name, tmp_path, engine=RayEngine(three_nodes)), name)
 
 
 def main() -> None:
