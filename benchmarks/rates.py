@@ -91,17 +91,17 @@ def judged_by_held_out(silo: Silo) -> Silo:
     return Silo(silo.name, own, names[codes], learner, test=(X, names[y]), task=task, shares=shares)
 
 
-def main(names: Sequence[str]) -> None:
-    what = "distil" if names[:1] == ["distil"] else "alone"
-    for name in names[1:] or DISTIL_RATES if what == "distil" else names or RATES:
+def main(names: Sequence[str], distil: bool) -> None:
+    measure, ending = (distilled, "distil_rate") if distil else (alone, "rate")
+    for name in names or (DISTIL_RATES if distil else RATES):
         threads = OneThread()
-        found = distilled(name) if what == "distil" else alone(name)
+        found = measure(name)
         threads.release()
         for rate, accuracy in found.items():
             print(f"{name}: rate {rate:g}: {accuracy:.4f} on validation data")
-        ending = "distil_rate" if what == "distil" else "rate"
         print(f"figure {name}_{ending} {max(found, key=lambda rate: found[rate]):g}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    words = sys.argv[1:]
+    main([word for word in words if word != "distil"], "distil" in words)
