@@ -103,6 +103,26 @@ def test_silos_find_those_that_help_them(tmp_path):
     assert not np.allclose(one, other)
 
 
+def test_without_local_training_the_federation_is_the_same(tmp_path):
+    rng = np.random.default_rng(0)
+    members = [
+        Silo(name, rng.normal(size=(40, 1)), rng.permutation(40) % 2, Network(OneWeight, STEP), shares=SHARES)
+        for name in "ab"
+    ]
+    runs = [
+        Federation(members, method=FedFomo(rounds=2, epochs=1, models=1, local=local)).run(
+            tmp_path / str(local)
+        )
+        for local in (True, False)
+    ]
+    steps = [[ask["step"] for ask in run.asks()] for run in runs]
+    assert steps[0][:4] == ["hello", "alone", "evaluate", "begin"]
+    assert steps[1][:2] == ["hello", "begin"]
+    assert list(runs[1].result["scores"]) == ["round 1", "federated"]
+    weights = [[run.silos[name].learner.weights()["w"] for name in "ab"] for run in runs]
+    assert np.array(weights[0]) == pytest.approx(np.array(weights[1]), abs=1e-6)
+
+
 def test_it_is_not_fedavg(tmp_path):
     fomo = Federation(silos(), method=FedFomo(rounds=1, epochs=1), seed=1).run(tmp_path / "fomo")
     average = Federation(silos(), method=FedAvg(rounds=1, epochs=1), seed=1).run(tmp_path / "average")

@@ -77,6 +77,9 @@ class FedFomo(Method):
     fraction : float in (0, 1], default 1.0
         The share of the silos that takes part in a round (trains, uploads, mixes), drawn anew each time; at
         least one does.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs as they have in the rounds, in the mean: what the
+        federation is compared with.
     evaluate_every : int, default 1
         Models are judged once in this many rounds, and after the last one.
 
@@ -96,14 +99,16 @@ class FedFomo(Method):
     epsilon_decay: Annotated[float, Field(ge=0, le=1)] = 0.05
     decay: Annotated[float, Field(gt=0, le=1)] = 0.99
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    local: bool = True
     evaluate_every: Count = 1
 
     def coordinate(self, silos: Silos) -> None:
         """Train, exchange, mix, round after round."""
         names, state = silos.names, silos.marked
         if state is None:
-            alone = silos.ask("alone")  # the denominator of every comparison
-            silos.evaluate(LOCAL, to=alone)
+            if self.local:
+                alone = silos.ask("alone")  # the denominator of every comparison
+                silos.evaluate(LOCAL, to=alone)
             begun = silos.ask("begin", each=lambda name: {"vocabulary": silos.vocabulary_for(name)})
             silos.ask("start", {"weights": starting_weights(silos, begun)})
             state = State({"round": 0, "affinity": np.zeros((len(names), len(names)))})

@@ -62,6 +62,14 @@ def silos(plans=PLANS, shares=SHARES, learner=Network, labelled=4):
 METHOD = DoFedSPP(rounds=3, warm_up=8, target_epochs=8, stop_below=0.0)
 
 
+def test_silos_need_not_train_alone_first(tmp_path):
+    method = METHOD.model_copy(update={"local": False})
+    run = Federation(silos(), method=method).run(tmp_path / "run")
+    assert [ask["step"] for ask in run.asks()][:3] == ["hello", "wants", "begin"]
+    assert list(run.result["scores"]) == ["round 1", "round 2", "round 3", "federated"]
+    assert min(run.scores("federated").values()) > 0.8
+
+
 def test_silos_are_helped_by_those_that_train_on_what_they_want(tmp_path):
     run = Federation(silos(), method=METHOD).run(tmp_path / "run")
     similarity = np.array(run.result["similarity"]["values"])

@@ -101,6 +101,9 @@ class DoFedSPP(Method):
         G₂ of the similarity ratio (eq. 19); None: measured, so that the best model at hand always helps.
     stop_below : float in [0, 1], default 0.01
         The run ends when a smaller share of the labels changed in a round.
+    local : bool, default True
+        Whether silos first train alone, for as many epochs as their reciprocal models have: what the
+        federation is compared with.
 
     Examples
     --------
@@ -122,6 +125,7 @@ class DoFedSPP(Method):
     g1: Annotated[float, Field(ge=0)] = 0.0
     g2: Annotated[float, Field(ge=0)] | None = None
     stop_below: Annotated[float, Field(ge=0, le=1)] = 0.01
+    local: bool = True
 
     @model_validator(mode="after")
     def _fits(self) -> "DoFedSPP":
@@ -184,8 +188,9 @@ class DoFedSPP(Method):
     def _cold_start(self, silos: Silos) -> tuple[State, Replies]:
         """Phase 0: everyone warms up and uploads, and compares all models with its target."""
         names, spent = silos.names, 0.0
-        alone = silos.ask("alone")  # the denominator of every comparison
-        silos.evaluate(LOCAL, to=alone)
+        if self.local:
+            alone = silos.ask("alone")  # the denominator of every comparison
+            silos.evaluate(LOCAL, to=alone)
         begun = silos.ask("begin", each=lambda name: {"vocabulary": silos.vocabulary_for(name)})
         reference = starting_weights(silos, begun)
         if self.budget is not None:
