@@ -12,11 +12,8 @@ COSILO_DATA. Silos train and vote once, and some then learn in each of these way
 With 20 voters and four silos that learn; `whole` has 50 voters and six silos, and takes five minutes.
 """
 
-import os
 import statistics
 import sys
-from collections.abc import Callable, Iterable
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -26,8 +23,6 @@ from cosilo import Silo
 from cosilo.config import build
 from cosilo.config.settings import validate
 from cosilo.data.instances import take
-from cosilo.engines.local.memory import keep_freed_memory
-from cosilo.engines.local.threads import OneThread
 from cosilo.learners import Network
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold
 from cosilo.protocol.task import vocabulary
@@ -35,6 +30,7 @@ from cosilo.recipes import RECIPES
 from cosilo.reproduce.library import find
 from cosilo.silo.lessons import Lessons
 from tools.elections import interval
+from tools.side_by_side import side_by_side
 
 PASSES, ALPHA = 24_000, 0.3
 WAYS = ["paper", "all_shares", "paper_constant", "all_shares_constant", "won_1", "won_2", "won_4", "labels"]
@@ -99,23 +95,6 @@ class Experiment:
         training = network.update.but(passes=PASSES, schedule=schedule).on(len(taught))
         network.fit(taught.X, taught.y, n_classes=len(silo.task), seed=2, warm=True, training=training)
         return float(np.mean(network.predict(X) == y) / before)
-
-
-def side_by_side(work: Callable[[Any], Any], jobs: Iterable[Any]) -> list[Any]:
-    """One process a core; what the work needs is there when they fork."""
-    global _work
-    _work = work
-    with get_context("fork").Pool(os.cpu_count()) as workers:
-        return workers.map(_at_work, jobs, chunksize=1)
-
-
-def _at_work(job: Any) -> Any:
-    OneThread()
-    keep_freed_memory()
-    return _work(job)
-
-
-_work: Callable[[Any], Any]
 
 
 def main() -> None:
