@@ -1,12 +1,14 @@
-"""What keeps DoFed-SPP behind FedAvg on SUBSET: `python benchmarks/labellers.py cifar10` or `dbpedia`.
+"""What DoFed-SPP can come to: `python benchmarks/labellers.py cifar10`, `dbpedia` or `normal`.
 
-As in `recipes/dofed_cifar10_subset.toml` and `dofed_dbpedia_subset.toml` at night size, five silos have the
-same classes and 500 instances of each. Each trains a network, as long as the recipe's do. Whoever wants
-labels for these classes can ask one of the five, or the mean of two, which is what there is for everyone if
-ten of 25 models travel, or of all five. Beside these are one network that learns what all five have as often
-(averaging weights can come to that, and labelling cannot), and a target model that learns 200 instances of a
-class as long as that of a silo does, with labels that are all right. Five pairs of classes, judged among
-each, on their test data; development seed 1. Under five minutes each; needs COSILO_DATA.
+As in `recipes/dofed_cifar10_subset.toml`, `dofed_dbpedia_subset.toml` and `dofed_cifar10_normal.toml` at
+night size, silos have the same classes and 500 instances of each. Each trains a network, as long as the
+recipe's do. Whoever wants labels for these classes can ask one of them, or the mean of several: in SUBSET
+five silos have a pair of classes, and there are two for everyone if ten of 25 models travel. Beside these is
+a target model that learns 200 instances of a class as long as that of a silo does, with labels that are all
+right; in SUBSET also one network that learns what all five have as often (averaging weights can come to that,
+and labelling cannot). Five pairs of classes in SUBSET; two, six and ten classes in NORMAL, with five silos
+that have all of them. Judged among these, on their test data; development seed 1. Under five minutes each;
+needs COSILO_DATA.
 """
 
 import itertools
@@ -26,58 +28,69 @@ from cosilo.learners.adapt import as_learner
 from cosilo.reproduce.library import find
 
 SILOS, IMAGES, TARGET, EPOCHS = 5, 500, 200, 24
+RECIPES = {
+    "cifar10": "dofed_cifar10_subset",
+    "dbpedia": "dofed_dbpedia_subset",
+    "normal": "dofed_cifar10_normal",
+}
 
 
-def trained(dataset: str, job: tuple[int, int, str]) -> NDArray[np.floating]:
-    """What a network says of the test data of two classes, with the truth in the last column."""
-    first, second, who = job
+def trained(recipe_name: str, job: tuple[tuple[int, ...], str]) -> NDArray[np.floating]:
+    """What a network says of the test data of some classes, with the truth in the last column."""
+    classes, who = job
     threads = OneThread()
-    recipe = find(f"dofed_{dataset}_subset").case("all", "night")
+    recipe = find(recipe_name).case("all", "night")
     spp, learner = recipe["compare"]["dofed_spp"], dict(recipe["simulation"]["learners"][0])
     epochs = spp["rounds"] * spp["target_epochs"] if who == "target" else EPOCHS
     learner["training"] = {**learner["training"], "epochs": epochs}
+    dataset = recipe["simulation"]["dataset"]
     train, test = data.load(dataset, "train"), data.load(dataset, "test")
     X, rows, rng = np.asarray(train.X), [], np.random.default_rng(1)
-    for name in (first, second):
+    for name in classes:
         target, rest = np.split(rng.permutation(np.flatnonzero(train.y == name)), [TARGET])
         # Silos share what there is, where it is too little for each to have its own.
         taken = np.resize(rest, SILOS * IMAGES).reshape(SILOS, IMAGES)
         has = {str(silo): mine for silo, mine in enumerate(taken)}
         rows.append({**has, "all": np.unique(taken), "target": target}[who])
     chosen = np.concatenate(rows)
+    codes = np.zeros(len(train.classes), dtype=np.int64)
+    codes[list(classes)] = np.arange(len(classes))
     network = as_learner(make_learner(LearnerSettings(**learner), train.X, "benchmark"))
-    network.fit(X[chosen], (train.y[chosen] == second).astype(int), n_classes=2, seed=1)
-    asked = np.isin(test.y, (first, second))
+    network.fit(X[chosen], codes[train.y[chosen]], n_classes=len(classes), seed=1)
+    asked = np.isin(test.y, classes)
     chances = network.predict_proba(np.asarray(test.X)[asked])
     threads.release()
-    return np.column_stack([chances, test.y[asked] == second])
+    return np.column_stack([chances, codes[test.y[asked]]])
 
 
 def right(*together: NDArray[np.floating]) -> float:
     """How often the mean of what some networks say is right."""
-    mean = np.mean([one[:, :2] for one in together], axis=0)
-    return float((mean.argmax(1) == together[0][:, 2]).mean())
+    mean = np.mean([one[:, :-1] for one in together], axis=0)
+    return float((mean.argmax(1) == together[0][:, -1]).mean())
 
 
 def main() -> None:
-    dataset = sys.argv[1] if sys.argv[1:] else "cifar10"
-    names = data.load(dataset, "train").classes
-    pairs = np.random.default_rng(1).permutation(len(names))[:10].reshape(5, 2).tolist()
+    word = sys.argv[1] if sys.argv[1:] else "cifar10"
+    normal = word == "normal"
+    names = data.load("cifar10" if normal else word, "train").classes
+    order = np.random.default_rng(1).permutation(len(names)).tolist()
+    wanted = [order[:2], order[:6], order[:10]] if normal else [order[at : at + 2] for at in range(0, 10, 2)]
     silos = [str(silo) for silo in range(SILOS)]
-    jobs = [(*pair, who) for pair in pairs for who in (*silos, "all", "target")]
+    others = ["target"] if normal else ["all", "target"]
+    jobs = [(tuple(classes), who) for classes in wanted for who in (*silos, *others)]
     with ProcessPoolExecutor(2) as pool:
-        said = dict(zip(jobs, pool.map(partial(trained, dataset), jobs), strict=True))
-    found: dict[str, list[float]] = {"one": [], "two": [], "five": [], "all": [], "target": []}
-    for pair in pairs:
-        each = [said[*pair, silo] for silo in silos]
+        said = dict(zip(jobs, pool.map(partial(trained, RECIPES[word]), jobs), strict=True))
+    found: dict[str, list[float]] = {name: [] for name in ("one", "two", "five", *others)}
+    for classes in wanted:
+        each = [said[tuple(classes), silo] for silo in silos]
         for name, size in {"one": 1, "two": 2, "five": 5}.items():
             found[name].append(statistics.fmean(itertools.starmap(right, itertools.combinations(each, size))))
-        for name in ("all", "target"):
-            found[name].append(right(said[*pair, name]))
+        for name in others:
+            found[name].append(right(said[tuple(classes), name]))
         told = ", ".join(f"{name} {values[-1]:.3f}" for name, values in found.items())
-        print(f"{names[pair[0]]} and {names[pair[1]]}: {told}", flush=True)
+        print(f"{', '.join(names[place] for place in classes)}: {told}", flush=True)
     for name, values in found.items():
-        print(f"figure {dataset}_{name} {statistics.fmean(values):.3f}")
+        print(f"figure {word}_{name} {statistics.fmean(values):.3f}")
 
 
 if __name__ == "__main__":
