@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cosilo import FedAvg, Federation, FedFomo
+from cosilo import FedAvg, FedBE, Federation, FedFomo
 from cosilo.errors import ConfigError
+from cosilo.methods.rounds import taking_part
 
 
 def test_learning_rates_by_round():
@@ -99,10 +100,30 @@ def test_rounds_end_when_the_accuracy_is_reached(tmp_path, silos):
 
 @pytest.mark.parametrize(("fraction", "count"), [(1.0, 5), (0.6, 3), (0.01, 1)])
 def test_a_share_of_the_silos_is_drawn_but_at_least_one(fraction, count):
-    silos = SimpleNamespace(names=list("abcde"), rng=np.random.default_rng(0))
-    draws = [FedAvg(fraction=fraction).chosen(silos) for _ in range(50)]
+    silos = SimpleNamespace(names=list("abcde"), chance_of_round=np.random.default_rng)
+    draws = [taking_part(silos, fraction, number) for number in range(50)]
     assert {len(set(draw)) for draw in draws} == {count}
     assert set().union(*draws) == set("abcde")  # everybody's turn comes
+
+
+def test_on_one_seed_the_same_silos_take_part_whatever_else_a_method_draws(tmp_path, silos, pool):
+    """FedBE draws models and FedFomo whom to send what: who trains must not depend on it."""
+    pytest.importorskip("torch")
+    from cosilo.learners import Network, Training, zoo
+
+    def trained(method, seed=0):
+        members = silos(shares=["weights", "logits", "similarity", "size", "metrics"])
+        for silo in members:
+            silo.learner = Network(zoo.mlp, Training(epochs=1))
+        run = Federation(members, pool, method=method, seed=seed).run(tmp_path / f"{method.name}-{seed}")
+        return [ask["silos"] for ask in run.asks() if ask["step"] == "train"]
+
+    settings = {"rounds": 6, "epochs": 1, "fraction": 0.34, "local": False}
+    alike = [trained(method(**settings)) for method in (FedAvg, FedFomo)]
+    alike.append(trained(FedBE(**settings, samples=2, distil_epochs=1)))
+    assert alike[0] == alike[1] == alike[2]
+    assert len({tuple(names) for names in alike[0]}) > 1
+    assert trained(FedAvg(**settings), seed=1) != alike[0]
 
 
 def test_the_last_stage_is_that_of_the_federation_and_rounds_are_judged_as_often_as_said(tmp_path, silos):

@@ -104,6 +104,7 @@ class Silos:
         self.within = within
         #: The coordinator's own source of chance: a method that draws from it can be replayed.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
+        self._seed = seed
         self._procedure = procedure
         self._journal = journal
         self._asking = Asking(procedure.steps(), carrier, journal, observers, quorum, timeout)
@@ -377,6 +378,10 @@ class Silos:
                 self._before_round, self._asking.number
             )
         return self._last_round
+
+    def chance_of_round(self, number: int) -> np.random.Generator:
+        """Chance that is a round's own: the same for every method, whatever else it draws from `rng`."""
+        return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(1, number)))
 
     def end_rounds(self) -> None:
         """Make the present round the last."""

@@ -37,7 +37,7 @@ from cosilo.errors import BadMessage
 from cosilo.methods.base import Method
 from cosilo.methods.effort import Effort, plain_silos
 from cosilo.methods.packing import pack, unpack
-from cosilo.methods.rounds import STRUCTURE, share_of, starting_weights
+from cosilo.methods.rounds import STRUCTURE, share_of, starting_weights, taking_part
 from cosilo.protocol.findings import Findings, Matrix
 from cosilo.protocol.message import Fields, Message, Shared, State
 from cosilo.protocol.participant import Participant
@@ -115,7 +115,8 @@ class FedFomo(Method):
             silos.mark(**state)
         affinity, done = state.array("affinity"), state.integer("round")
         for number in silos.rounds(done, self.rounds):
-            uploaded = silos.ask("train", {"round": number}, to=self._chosen(silos), valid=_alike())
+            chosen = taking_part(silos, self.fraction, number)
+            uploaded = silos.ask("train", {"round": number}, to=chosen, valid=_alike())
             epsilon = max(0.0, self.epsilon - self.epsilon_decay * (number - 1))
             sent = {name: self._pick(silos, name, uploaded, affinity, epsilon) for name in names}
             message = partial(_parcel, uploaded, sent)
@@ -134,13 +135,6 @@ class FedFomo(Method):
                 silos.evaluate(stage, to=judged)
             silos.mark(round=number, affinity=affinity)
         silos.found(Affinity).affinity = Matrix(silos=names, values=np.round(affinity, 4).tolist())
-
-    def _chosen(self, silos: Silos) -> list[str]:
-        """Who takes part in a round."""
-        if self.fraction == 1.0:
-            return silos.names
-        count = share_of(len(silos.names), self.fraction)
-        return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
 
     def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
         """Validation data is never trained on."""

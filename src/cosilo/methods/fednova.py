@@ -73,7 +73,7 @@ class FedNova(FedAvg):
                 raise BadMessage("field 'reach' wants numbers above 0")
 
         message: Message = {"weights": weights, "round": state["round"]}
-        chosen = self.chosen(silos)
+        chosen = self.chosen(silos, state)
         return silos.ask("train", message, to=chosen, valid=valid, gather=self.gathering())
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:

@@ -47,6 +47,14 @@ def share_of(silos: int, fraction: float) -> int:
     return max(1, round(fraction * silos))
 
 
+def taking_part(silos: Silos, fraction: float, number: int) -> list[str]:
+    """Who takes part in a round: on one seed the same silos for every method, so that rivals compare."""
+    if fraction == 1.0:
+        return silos.names
+    count = share_of(len(silos.names), fraction)
+    return [str(name) for name in silos.chance_of_round(number).choice(silos.names, count, replace=False)]
+
+
 def starting_weights(silos: Silos, begun: Replies) -> dict[str, NDArray[Any]]:
     """The weights that everyone starts from: of the first silo that sends some like most silos' own.
 
@@ -153,8 +161,8 @@ class Rounds(Method):
     def train_all(self, silos: Silos, state: State) -> Replies:
         """Let the silos of this round train; all get the same message."""
         message: Message = {"weights": state["weights"], "round": state["round"]}
-        fits, chosen = same_structure(state.group("weights")), self.chosen(silos)
-        return silos.ask("train", message, to=chosen, valid=fits, gather=self.gathering())
+        fits = same_structure(state.group("weights"))
+        return silos.ask("train", message, to=self.chosen(silos, state), valid=fits, gather=self.gathering())
 
     def gathering(self) -> Gather | None:
         """What takes in replies as they come, for `merged`: nothing, here."""
@@ -163,12 +171,9 @@ class Rounds(Method):
     def review(self, silos: Silos, replies: Replies, state: State) -> None:
         """What the server does after a round, when it has the new weights: nothing, here."""
 
-    def chosen(self, silos: Silos) -> list[str]:
-        """Who takes part in a round."""
-        if self.fraction == 1.0:
-            return silos.names
-        count = share_of(len(silos.names), self.fraction)
-        return [str(name) for name in silos.rng.choice(silos.names, count, replace=False)]
+    def chosen(self, silos: Silos, state: State) -> list[str]:
+        """Who takes part in the present round."""
+        return taking_part(silos, self.fraction, state.integer("round"))
 
     def most_asks(self, step: str) -> int:
         """Members train several times in a round; the last network may be judged twice (`stop_at`)."""

@@ -67,7 +67,7 @@ class SCAFFOLD(FedAvg):
             check(reply.group("control"), weights)
 
         message = {key: state[key] for key in ("weights", "round", "control") if key in state}
-        chosen = self.chosen(silos)
+        chosen = self.chosen(silos, state)
         return silos.ask("train", message, to=chosen, valid=valid, gather=self.gathering())
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:

@@ -83,7 +83,7 @@ class Tempo(Averaging):
         def message(name: str) -> Message:
             return {"weights": state["weights"], "round": state["round"], "epochs": pace[name]}
 
-        fits, chosen = same_structure(state.group("weights")), self.chosen(silos)
+        fits, chosen = same_structure(state.group("weights")), self.chosen(silos, state)
         return silos.ask("train", each=message, to=chosen, valid=fits, gather=self.gathering())
 
     def review(self, silos: Silos, replies: Replies, state: State) -> None:
