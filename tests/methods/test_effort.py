@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-from cosilo import CoFED, DoFedSPP, FedAvg, FedFomo, FedMD, Institution, Local, Silo, Target, Tempo
+from cosilo import CoFED, DoFedSPP, FedAvg, FedBE, FedFomo, FedMD, Institution, Local, Silo, Target, Tempo
 from cosilo.learners import Network, Training, zoo
 from cosilo.methods.effort import Effort, epochs_of, plain_silos
 
@@ -41,6 +41,9 @@ def test_efforts_by_hand():
     fedmd = FedMD(rounds=2, subset=20, public_epochs=3, private_epochs=5, revisit_epochs=4)
     assert fedmd.effort(SILOS, pool=80).epochs == 5 + 2 * 4 + 3 * 80 / 40 + 2 * 20 / 40
     assert CoFED(rounds=2).effort([silo("a", 3, 7), silo("b", 3, 7)]).epochs == 17
+    # In each of 10 rounds one of five silos with 40 instances each trains 20 epochs on a pool of 80.
+    fedbe = FedBE(rounds=10, epochs=2, distil_epochs=20).effort(SILOS, pool=80)
+    assert fedbe.epochs == 10 * 2 + 10 * 20 * 80 / 40 / 5
 
 
 def test_what_is_elected_counts_as_all_of_the_pool_unless_passes_are_set():

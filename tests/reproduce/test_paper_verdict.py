@@ -269,3 +269,23 @@ def test_the_verdict_on_all_counts_the_papers_own_numbers_and_the_claims():
     assert (
         overall(about, record({path: [1.1]})) == "1 of 2 numbers reached, 0 of 1 claims hold, 1 not decided"
     )
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ([0.001, -0.001, 0.0], "holds"),
+        ([0.001, -0.001, 0.03], "not decided"),
+        ([0.020, 0.021, 0.022], "does not hold"),  # too much of a gain is no small effect either
+        ([-0.020, -0.021, -0.022], "does not hold"),
+    ],
+)
+def test_a_claim_that_something_changes_little_is_two_sided(differences, verdict):
+    claim = Claim(text="", more=["all.cofed.accuracy"], than=["all.fedavg.accuracy"], within=0.01)
+    values = {"all.cofed.accuracy": [0.5 + d for d in differences], "all.fedavg.accuracy": [0.5] * 3}
+    found = judge_claim(claim, values)
+    assert found.verdict == verdict
+    interval = stats.t.interval(0.95, 2, np.mean(differences), stats.sem(differences))
+    assert (found.lead.low, found.lead.high) == pytest.approx(interval)
+    with pytest.raises(ValueError, match="either by or within"):
+        Claim(text="little", more=["a"], than=["b"], within=0.01, by=0.1)

@@ -18,6 +18,8 @@ FIRST = ReproductionRecord(
     recipes={"iid": "aa", "other": "bb"},
     silos={"iid.cofed.relative": [{"s": 1.1}]},
     curves={"iid.cofed.accuracy over rounds": [[(1.0, 0.5)]]},
+    goals={"iid 200": 0.5},
+    unequal={"iid": ["Not equal: something"], "other": []},
 )
 
 
@@ -32,8 +34,12 @@ def test_seeds_that_were_run_apart():
         minutes=30.0,
         commit="def5678",
         date="2026-01-02",
+        goals={"iid 201": 0.6},
+        unequal={"iid": ["Not equal: epochs"]},
     )
     both = joined(FIRST, second)
+    assert both.goals == {"iid 200": 0.5, "iid 201": 0.6}
+    assert both.unequal == {"iid": ["Not equal: epochs"], "other": []}
     assert both.seeds == [200, 201]
     assert both.values == {"iid.cofed.relative": [1.1, 1.3], "other.cofed.relative": [1.2, None]}
     assert both.silos == {"iid.cofed.relative": [{"s": 1.1}, {"s": 1.3}]}

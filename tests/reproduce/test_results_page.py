@@ -162,7 +162,60 @@ def test_an_undecided_claim_may_have_a_reason_of_its_own(page):
     told = [{**CLAIMS[0], "why": {"night": "All are alike. They stay so."}}, CLAIMS[1]]
     text, _ = page({"one": reproduction(claim=told)}, night)
     assert "  - `one`, night: More than nothing (−0.017 to +0.237, 2 seeds): All are alike.\n" in text
-    assert "Why not (More than nothing): All are alike. They stay so." in text
+    assert "Why not decided (More than nothing): All are alike. They stay so." in text
+
+
+def test_without_a_reason_an_undecided_claim_tells_how_far_apart_things_can_be(page):
+    claims = [{"text": "Ahead", "more": ["iid.cofed.accuracy"], "than": ["iid.cofed.share"]}]
+    shares = {"iid.cofed.accuracy": [0.50, 0.51], "iid.cofed.share": [0.50, 0.50]}
+    by_silo = {path: [dict.fromkeys("abc", value) for value in row] for path, row in shares.items()}
+    by_silo["iid.cofed.accuracy"][1] |= {"a": 0.49}
+    library = {"one": reproduction(claim=claims)}
+    text, _ = page(library, record(size="night", values=shares, silos=by_silo))
+    bounds = re.search(
+        r"Ahead \(−(.+) to \+(.+) points, 6 silos\): that may be chance; they are at most (.+) po", text
+    )
+    assert bounds is not None
+    assert bounds[3] == max(bounds[1], bounds[2])
+    text, _ = page(
+        library, record(size="night", seeds=[0], values={p: v[:1] for p, v in shares.items()}, silos={})
+    )
+    assert "Ahead (+0.0 points, one seed): one seed does not tell what is chance." in text
+
+
+def test_what_cosilo_says_of_itself_is_no_claim_of_the_paper(page):
+    claims = [CLAIMS[0], {**CLAIMS[0], "text": "Our own rule helps", "ours": True}]
+    values = {**VALUES, "iid.cofed.relative": [1.1, 1.11]}
+    text, _ = page({"one": reproduction(claim=claims)}, record(size="night", values=values))
+    own = "  - holds: `one`, night: Our own rule helps (+0.041 to +0.169, 2 seeds).\n"
+    assert f"- Not the paper's claims, but cosilo's:\n{own}" in text
+    assert "- **Hold** (1)\n  - `one`, night: More than nothing (" in text
+    assert "1 of 1 claims hold" in text
+
+
+def test_numbers_that_explain_the_papers_are_not_counted(page):
+    numbers = [NUMBERS[0], {**NUMBERS[0], "text": "weak networks", "counts": False}]
+    text, _ = page({"one": reproduction(number=numbers, claim=[])}, record())
+    assert "| weak networks | 1.200 | 1.110 ± 0.014; not reached (−0.090) |" in text
+    assert "| 0 of 1 numbers reached |" in text
+
+
+def test_what_methods_are_not_equal_in_and_what_times_are_taken_to(page):
+    line = "Not equal: epochs of a silo's training in all: 83 (dofed_spp), 24 (fedavg)"
+    goals = {"iid 0": 0.855, "iid 1": 0.855}
+    text, _ = page({"one": reproduction()}, record(size="night", unequal={"iid": [line]}, goals=goals))
+    assert f"\n{line} (night size).\n" in text
+    assert "\nTimes are those to an accuracy of 85.5 % at night size.\n" in text
+    text, _ = page({"one": reproduction()}, record(goals={"iid 0": 0.855, "iid 1": 0.86}))
+    assert "85.5 % (iid 0), 86.0 % (iid 1) at laptop size" in text
+
+
+def test_a_row_that_has_some_of_the_seeds_says_how_many(page):
+    values = {**VALUES, "iid.cofed.accuracy": [0.5, 0.75, None], "iid.cofed.share": [0.5, None, None]}
+    values["iid.cofed.relative"] = [1.1, 1.12, 1.11]
+    text, _ = page({"one": reproduction()}, record(seeds=[0, 1, 2], values=values, silos={}))
+    assert "| accuracy <b> | – | 62.5 ± 17.7 % (2 seeds) |" in text
+    assert "| relative accuracy, IID | 1.200 | 1.110 ± 0.010; not reached" in text
 
 
 def test_the_first_page_of_the_docs_is_one_page():

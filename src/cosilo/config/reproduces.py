@@ -74,6 +74,8 @@ class Number(_Strict):
     x: float | None = None
     night_x: float | None = None
     paper_x: float | None = None
+    #: Whether the verdict on all counts it: not where a case is there to explain the paper's number.
+    counts: bool = True
     #: Why it is not reached, by size.
     why: dict[Size, str] = {}
 
@@ -89,15 +91,25 @@ class Number(_Strict):
 
 
 class Claim(_Strict):
-    """Something the paper says: everything in `more` is above everything in `than`."""
+    """Something the paper says: everything in `more` is above everything in `than`, or as good as that."""
 
     text: str
     more: list[str]
     #: Paths, or a number that has to be reached.
     than: list[str] | float
     #: By at least this much; below 0: it may be this much less.
-    by: float = 0.0
+    by: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    #: Instead: no further from it than this, above or below.
+    within: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    #: Whether it is cosilo that says so, and not the paper.
+    ours: bool = False
     why: dict[Size, str] = {}
+
+    @model_validator(mode="after")
+    def _above_or_level(self) -> "Claim":
+        if self.within is not None and self.by:
+            raise ValueError(f"either by or within for the claim {self.text!r}")
+        return self
 
     @property
     def paths(self) -> list[str]:

@@ -23,7 +23,8 @@ Deviations from the paper:
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -35,9 +36,11 @@ from cosilo.aggregation.gaussians import Gaussian, of_directions, of_weights
 from cosilo.coordination.asking import Check
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import BadMessage, ConfigError, RunError
+from cosilo.methods.effort import Effort, plain_silos
 from cosilo.methods.fedavg import FedAvg
 from cosilo.methods.packing import pack, unpack
 from cosilo.protocol.message import Fields, Message, Shared, State
+from cosilo.protocol.participant import Participant
 from cosilo.protocol.step import step
 from cosilo.runs.journal import Replies
 from cosilo.silo.silo import Silo
@@ -101,6 +104,13 @@ class FedBE(FedAvg):
     average_from: Count | None = None
     average_every: Count = 25
     average: Literal["mean"] = "mean"
+
+    def effort(self, participants: Sequence[Participant], pool: int = 0) -> Effort:
+        """As FedAvg, and one silo a round trains the student on the pool."""
+        found = super().effort(participants, pool)
+        sizes = [silo.size for silo in plain_silos(participants)]
+        learnt = self.rounds * self.distil_epochs * pool / sum(sizes)
+        return replace(found, epochs=None if found.epochs is None else found.epochs + learnt)
 
     def merged(self, silos: Silos, replies: Replies, state: State) -> dict[str, NDArray[Any]]:
         """Teachers, their word on the pool, and the student's training."""

@@ -10,7 +10,7 @@ from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size, Val
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.paper_verdict import ClaimVerdict, Verdict, judge_claim
 from cosilo.reproduce.record import ReproductionRecord
-from cosilo.reproduce.sentences import lead_text
+from cosilo.reproduce.sentences import apart_text, lead_text
 
 #: By name and size.
 Records: TypeAlias = Mapping[tuple[str, str], ReproductionRecord]
@@ -72,6 +72,7 @@ def summary(library: Mapping[str, Reproduction], records: Records) -> str:
 
 def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Records) -> list[str]:
     told: dict[Verdict, list[Standing]] = {"holds": [], "does not hold": [], "not decided": []}
+    own: list[Standing] = []
     small: dict[str, list[Standing]] = {}
     waiting: Counter[str] = Counter()
     for one in reproductions:
@@ -79,6 +80,8 @@ def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Record
             where = standing(one, claim, records)
             if where is None:
                 waiting[one.name] += 1
+            elif claim.ours and where.size != "laptop":
+                own.append(where)
             elif where.size == "laptop":
                 small.setdefault(one.name, []).append(where)
             else:
@@ -99,7 +102,19 @@ def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Record
     if waiting:
         names = ", ".join(f"`{name}` {count}" for name, count in waiting.items())
         lines.append(f"  - Not run: {names}.")
+    if own:
+        lines += ["- Not the paper's claims, but cosilo's:", *_own_lines(own)]
     return [*lines, ""]
+
+
+def _own_lines(claims: Iterable[Standing]) -> list[str]:
+    """What cosilo says of itself, each with its verdict."""
+    told: dict[Verdict, list[Standing]] = {}
+    for where in claims:
+        told.setdefault(where.verdict, []).append(where)
+    return [
+        line.replace("  - ", f"  - {verdict}: ", 1) for verdict, some in told.items() for line in _lines(some)
+    ]
 
 
 def _lines(claims: Iterable[Standing]) -> list[str]:
@@ -123,7 +138,7 @@ def _reason(where: Standing) -> str:
     if where.verdict == "holds":
         return ""
     if where.verdict == "not decided" and where.size not in where.claim.why:
-        return "that may be chance."
+        return apart_text(where.claim, where.found.lead)
     return _first_sentence(where.why)
 
 

@@ -30,16 +30,12 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
     seeds = finished_seeds(found)
     values: dict[str, list[float | None]] = {}
     known: dict[tuple[str, str, int], Numbers] = {}
-    goals: dict[str, Goal | None] = {}
+    goals = _goals(found, about)
     for text in about.paths:
         path = ValuePath.parse(text)
         if path.case not in found:
             continue  # another size has it, or it comes later
         case = found[path.case]
-        if path.measure in _TIMES and path.case not in goals:
-            summary = summarise(case)  # which may have other methods too
-            rows = tuple(row for row in summary.rows if row.name in about.methods)
-            goals[path.case] = time_to_accuracy(replace(summary, rows=rows))
         row: list[float | None] = []
         for seed in seeds:
             run = case.runs.get((path.method, seed))
@@ -57,6 +53,28 @@ def measure(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, lis
         if number.over is not None and (ratios := _mean_ratios(found, number.of, number.over)):
             values[number.key] = ratios
     return values
+
+
+def measure_goals(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, float]:
+    """The accuracy that methods are timed to, by case and seed, such as "iid 200"."""
+    return {
+        f"{case} {seed}": goal.accuracy
+        for case, goal in _goals(found, about).items()
+        for seed in finished_seeds({case: found[case]})
+    }
+
+
+def _goals(found: Mapping[str, Comparison], about: Reproduces) -> dict[str, Goal]:
+    """By case, where the time to an accuracy is asked for."""
+    paths = [ValuePath.parse(text) for text in about.paths]
+    timed = dict.fromkeys(path.case for path in paths if path.measure in _TIMES and path.case in found)
+    goals = {}
+    for case in timed:
+        summary = summarise(found[case])  # which may have other methods too
+        rows = tuple(row for row in summary.rows if row.name in about.methods)
+        if (goal := time_to_accuracy(replace(summary, rows=rows))) is not None:
+            goals[case] = goal
+    return goals
 
 
 def measure_curves(

@@ -135,7 +135,8 @@ def judge_claim(claim: Claim, values: Values, silos: SiloValues | None = None) -
     How many silos gain is counted: its interval is that of a share of all of them (Clopper and Pearson).
 
     A claim that something leads several others holds if every lead is above 0 with all of its interval, and
-    does not hold if one is nowhere above 0. None if a path has no value.
+    does not hold if one is nowhere above 0. One that something changes little holds if all intervals are
+    within its bound, and does not hold if one is all outside. None if a path has no value.
 
     >>> claim = Claim(text="non-IID gains more", more=["n"], than=["i"])
     >>> judge_claim(claim, {"n": [1.3, 1.2, 1.3], "i": [1.1, 1.0, 1.2]}).verdict
@@ -148,6 +149,8 @@ def judge_claim(claim: Claim, values: Values, silos: SiloValues | None = None) -
     leads = [lead for lead in found if lead is not None]
     if len(leads) < len(found):
         return None
+    if claim.within is not None:
+        return _level(leads, claim.within)
     # A given number has to be reached, and others to be surpassed.
     least = claim.by + (-_EQUAL if isinstance(claim.than, float) else _EQUAL)
     highest = min(leads, key=lambda lead: lead.high)
@@ -155,6 +158,16 @@ def judge_claim(claim: Claim, values: Values, silos: SiloValues | None = None) -
         return ClaimVerdict("does not hold", highest)
     lowest = min(leads, key=lambda lead: (lead.low, lead.mean))
     return ClaimVerdict("holds" if lowest.low >= least else "not decided", lowest)
+
+
+def _level(leads: Sequence[Lead], within: float) -> ClaimVerdict:
+    """Whether all are within a bound, and the lead that is furthest from being so."""
+    furthest = max(leads, key=lambda lead: max(abs(lead.low), abs(lead.high)))
+    for lead in leads:
+        if lead.low > within or lead.high < -within:
+            return ClaimVerdict("does not hold", lead)
+    inside = -within <= furthest.low and furthest.high <= within
+    return ClaimVerdict("holds" if inside else "not decided", furthest)
 
 
 def _lead(more: str, than: str | float, values: Values, silos: SiloValues) -> Lead | None:

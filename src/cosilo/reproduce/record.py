@@ -52,6 +52,10 @@ class ReproductionRecord:
     curves: dict[str, list[list[tuple[float, float]]]] = field(default_factory=dict)
     #: The minutes by case and seed, such as "iid 200".
     spent: dict[str, float] = field(default_factory=dict)
+    #: By case and seed: the accuracy that methods are timed to, where they are.
+    goals: dict[str, float] = field(default_factory=dict)
+    #: By case: a line for each thing that the methods are not equal in.
+    unequal: dict[str, list[str]] = field(default_factory=dict)
 
     def has(self, path: str) -> bool:
         """Whether a run of it is finished on any seed."""
@@ -99,6 +103,8 @@ def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionReco
         recipes={**old.recipes, **new.recipes},
         minutes=round(sum(spent.values()), 1),
         spent=spent,
+        goals={cell: old.goals[cell] for cell in left if cell in old.goals} | new.goals,
+        unequal={**old.unequal, **new.unequal},
         machine=_both(old.machine, new.machine) if left else new.machine,
         commit=_both(old.commit, new.commit) if left else new.commit,
         scale=_both(old.scale, new.scale) if left else new.scale,
@@ -138,7 +144,7 @@ def read_record(path: Path) -> ReproductionRecord:
     """A record from its file."""
     found: dict[str, Any] = read_json(path)
     known = {one.name for one in fields(ReproductionRecord)}
-    if not known - {"recipes", "silos", "curves", "spent"} <= set(found) <= known:
+    if not known - {"recipes", "silos", "curves", "spent", "goals", "unequal"} <= set(found) <= known:
         raise RunError(f"{path}: is not the record of a reproduction; delete it and reproduce it again")
     return ReproductionRecord(**found)
 

@@ -13,9 +13,10 @@ from cosilo.reproduce.sentences import lead_text, overall, shown, shown_average,
 
 _HEAD = """# Results
 
-What the papers say, and what cosilo finds. `cosilo reproduce --page docs/results.md` writes this page from
-the records in `docs/results/`; each record is made by `cosilo reproduce NAME`, and nothing here is typed by
-hand.
+What the papers say, and what cosilo finds. `cosilo reproduce --page docs/results.md` writes this page.
+Tables, intervals and verdicts come from the records in `docs/results/`, each made by `cosilo reproduce NAME`.
+What a section says beside its tables, and why something is so, is written by hand in its recipe, with the
+command that a number comes from where no table has it.
 """
 
 _READING = """## How to read the rest
@@ -27,10 +28,11 @@ _READING = """## How to read the rest
   exceeded: it is better by more than that. Of the methods it is compared with, the page only says whether
   they are above or below what the paper found: a rival that does better here makes the claim harder.
 - Laptop size takes minutes on two cores, with fewer silos, samples and rounds than the paper has; night size
-  takes up to eight hours; paper size has the paper's protocol. A dash: the paper gives no number, or a size
-  does not have it.
+  takes up to eight hours; paper size has the paper's protocol. A dash: the paper gives no number that ours
+  could be held against, or a size does not have it.
 - **Holds**: the 95 % confidence interval (Student's t) of the paired differences is above 0, for every method
   that the claim speaks of; **does not hold**: for one of them it is nowhere above 0; else **not decided**.
+  Where a claim is that something changes little, the interval has to be within the bound that it names.
   Pairs are seeds; with fewer than three of these, silos, where a value is a mean over silos: that tells of
   other silos in such a federation, and less of other seeds. How many silos gain is counted, over all seeds
   (Clopper and Pearson's interval).
@@ -98,9 +100,10 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
     ]
     run = [claim for claim in about.claim if any(one.has(claim.more[0]) for one in records.values())]
     if _has_numbers(about, records):
-        lines += [*_table(about, records), ""]
+        lines += [*_table(about, records), "", *_goals(records)]
     if run:
         lines += [*_claims(about, run, records), ""]
+    lines += _unequal(records)
     whys = _whys(one, records)
     if whys:
         lines += [*whys, ""]
@@ -136,6 +139,33 @@ def _table(about: Reproduces, records: Mapping[Size, ReproductionRecord]) -> lis
     return rows
 
 
+def _goals(records: Mapping[Size, ReproductionRecord]) -> list[str]:
+    """The accuracies that times are taken to."""
+    told = []
+    for size, record in records.items():
+        by_goal: dict[float, list[str]] = {}
+        for cell, goal in record.goals.items():
+            by_goal.setdefault(goal, []).append(cell)
+        # Seeds and cases that were run apart may have been timed to different ones.
+        texts = [
+            f"{goal:.1%}".replace("%", " %") + (f" ({', '.join(cells)})" if len(by_goal) > 1 else "")
+            for goal, cells in by_goal.items()
+        ]
+        if texts:
+            told.append(f"{', '.join(texts)} at {size} size")
+    return [f"Times are those to an accuracy of {'; '.join(told)}.\n"] if told else []
+
+
+def _unequal(records: Mapping[Size, ReproductionRecord]) -> list[str]:
+    """What compared methods are not equal in."""
+    told: dict[str, list[str]] = {}
+    for size, record in records.items():
+        for case, found in record.unequal.items():
+            for line in found:
+                told.setdefault(line, []).append(f"{case}, {size}" if len(record.unequal) > 1 else size)
+    return [*(f"{line} ({'; '.join(where)} size)." for line, where in told.items()), ""] if told else []
+
+
 def _claims(about: Reproduces, run: list[Claim], records: Mapping[Size, ReproductionRecord]) -> list[str]:
     rows = [f"| claim | {_HEADS} |", "|---|---|---|---|"]
     for claim in run:
@@ -164,28 +194,28 @@ def _not_there(about: Reproduces, size: Size, paths: Sequence[str] = ()) -> str:
 
 def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list[str]:
     """A sentence on what is not reached or does not hold, and on undecided claims with one of their own."""
-    told: dict[str, list[str]] = {}
+    told: dict[tuple[str, str], list[str]] = {}
     for size, record in records.items():
         past = one.changed_since(record)  # what is said of the present recipe need not be true of another
-        missed = [
-            number
-            for number in one.about.number
-            if one.about.is_own(number)
-            and ValuePath.parse(number.of).case not in past
-            and judge_number(number, record.values, record.silos).reached is False
-        ]
-        failed = [
-            claim
-            for claim in one.about.claim
-            if not any(ValuePath.parse(path).case in past for path in claim.paths)
-            and (held := judge_claim(claim, record.values, record.silos)) is not None
-            and (held.verdict == "does not hold" or (held.verdict == "not decided" and size in claim.why))
-        ]
-        everything: list[Number | Claim] = [*missed, *failed]
+        everything: list[Number | Claim] = [*one.about.number, *one.about.claim]
         for what in everything:
-            whose = what.text + (f" ({size} size)" if len(records) > 1 else "")
-            told.setdefault(reason(one.about, what, size), []).append(whose)
-    return [f"Why not ({'; '.join(whose)}): {why}" for why, whose in told.items()]
+            paths = what.paths if isinstance(what, Claim) else [what.of]
+            question = _question(one.about, what, record)
+            if question and not any(ValuePath.parse(path).case in past for path in paths):
+                whose = what.text + (f" ({size} size)" if len(records) > 1 else "")
+                told.setdefault((question, reason(one.about, what, size)), []).append(whose)
+    return [f"{question} ({'; '.join(whose)}): {why}" for (question, why), whose in told.items()]
+
+
+def _question(about: Reproduces, what: Number | Claim, record: ReproductionRecord) -> str:
+    """What a reader asks of it, if anything."""
+    if isinstance(what, Number):
+        missed = judge_number(what, record.values, record.silos).reached is False and about.is_own(what)
+        return "Why not" if missed else ""
+    held = judge_claim(what, record.values, record.silos)
+    if held is not None and held.verdict == "not decided" and record.size in what.why:
+        return "Why not decided"
+    return "Why not" if held is not None and held.verdict == "does not hold" else ""
 
 
 def _facts(one: Reproduction, record: ReproductionRecord) -> str:

@@ -14,7 +14,14 @@ from cosilo.coordination.run_loop import Engine, SideBySide
 from cosilo.errors import ConfigError, CosiloError, RunError
 from cosilo.report.summary import numbers
 from cosilo.reproduce.library import Reproduction, digest
-from cosilo.reproduce.measures import finished_seeds, measure, measure_curves, measure_silos, unknown_silos
+from cosilo.reproduce.measures import (
+    finished_seeds,
+    measure,
+    measure_curves,
+    measure_goals,
+    measure_silos,
+    unknown_silos,
+)
 from cosilo.reproduce.record import RECORD_FILE, ReproductionRecord, commit, folder_of, machine, write_record
 from cosilo.runs.comparison import Comparison
 from cosilo.version import __version__
@@ -95,6 +102,8 @@ def _record(one: Reproduction, size: Size, found: Mapping[str, Comparison]) -> R
         recipes={case: digest(comparison.values) for case, comparison in found.items() if comparison.runs},
         silos=measure_silos(found, one.about),
         curves=measure_curves(found, one.about),
+        goals=measure_goals(found, one.about),
+        unequal={case: list(comparison.unequal) for case, comparison in found.items() if comparison.runs},
     )
 
 

@@ -10,6 +10,7 @@ from cosilo.reproduce.paper_verdict import (
     error_over_silos,
     judge_claim,
     judge_number,
+    number_values,
 )
 from cosilo.reproduce.record import ReproductionRecord
 
@@ -51,7 +52,11 @@ def shown_average(number: Number, record: ReproductionRecord) -> str:
     spread = "" if found.std is None else f" ± {_form(number, found.std)}"
     text = _form(number, found.mean) + spread + (" %" if unit(number) == PERCENT else "")
     one = error_over_silos(number, record.values, record.silos)
-    return text if one is None else f"{text} (± {_form(number, one.error)}, {one.silos} silos)"
+    if one is not None:
+        return f"{text} (± {_form(number, one.error)}, {one.silos} silos)"
+    # Cases may have been run on some of the record's seeds only.
+    seeds = sum(value is not None for value in number_values(number, record.values))
+    return f"{text} ({seeds} seeds)" if 1 < seeds < len(record.seeds) else text
 
 
 def _form(number: Number, value: float) -> str:
@@ -95,22 +100,43 @@ def lead_text(claim: Claim, lead: Lead) -> str:
     '+1.0 to +3.0 points, 3 seeds'
     """
     like = Number(text="", of=claim.more[0])
-    named = {PERCENT: " points", RATIO: "", TAUGHT: "", BYTES: ""}
-    kind = named.get(unit(like), f" {unit(like)}")
+    kind = _kind(like)
     if lead.pairs == 1:
         return f"{_signed(like, lead.mean)}{kind}, one seed"
     return f"{_signed(like, lead.low)} to {_signed(like, lead.high)}{kind}, {lead.pairs} {lead.over}"
 
 
+def apart_text(claim: Claim, lead: Lead) -> str:
+    """Why a claim is not decided, as far as its interval tells.
+
+    >>> claim = Claim(text="", more=["all.fml.accuracy"], than=["all.fml.local"])
+    >>> apart_text(claim, Lead(0.002, -0.005, 0.009, 10, "silos"))
+    'that may be chance; they are at most 0.9 points apart.'
+    """
+    if lead.pairs == 1:
+        return "one seed does not tell what is chance."
+    if isinstance(claim.than, float):
+        return "that may be chance."
+    like = Number(text="", of=claim.more[0])
+    kind = _kind(like)
+    return f"that may be chance; they are at most {_form(like, max(-lead.low, lead.high))}{kind} apart."
+
+
+def _kind(number: Number) -> str:
+    """The word after a difference."""
+    named = {PERCENT: " points", RATIO: "", TAUGHT: "", BYTES: ""}
+    return named.get(unit(number), f" {unit(number)}")
+
+
 def overall(about: Reproduces, record: ReproductionRecord) -> str:
     """The verdict on all of it, in one line: the numbers of the paper's own method, and the claims."""
-    own = [number for number in about.number if about.is_own(number)]
+    own = [number for number in about.number if about.is_own(number) and number.counts]
     judged = [judge_number(number, record.values, record.silos).reached for number in own]
     numbers = [reached for reached in judged if reached is not None]
     claims = Counter(
         found.verdict
         for claim in about.claim
-        if (found := judge_claim(claim, record.values, record.silos)) is not None
+        if not claim.ours and (found := judge_claim(claim, record.values, record.silos)) is not None
     )
     parts = []
     if numbers:
