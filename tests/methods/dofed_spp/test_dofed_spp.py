@@ -151,6 +151,11 @@ def test_without_a_given_bound_it_is_measured():
     assert silo.notes.array("ratios").tolist() == found.tolist()
     # A target model that diverged: G₂ is 0, not less; gains are 5.5, 5.3 and 2.
     assert Reciprocal(silo).ratios(6.0, names, g1=0.0, g2=None)[2] == pytest.approx(2 / 12.8)
+    # Otherwise what the target model loses does not matter.
+    assert Reciprocal(silo).ratios(1.2, names, g1=0.0, g2=None) == pytest.approx(found)
+    # Where everything diverged no model helps, and nobody stumbles over it.
+    silo.notes["losses"] = np.array([np.inf, np.inf, np.inf, np.nan])
+    assert Reciprocal(silo).ratios(0.1, names, g1=0.0, g2=None) is None
 
 
 def test_ratios_do_not_freeze(tmp_path):
@@ -404,7 +409,7 @@ def test_before_the_first_round_one_pca_is_over_all_models(tmp_path, monkeypatch
 def test_ratios_before_the_first_round_are_taken_of_all_models_at_once(tmp_path, monkeypatch):
     """In blocks, a silo whom nobody helps would have given all to the best model of the first block."""
     monkeypatch.setattr("cosilo.methods.dofed_spp.dofed_spp._AT_ONCE", 1)
-    method = METHOD.model_copy(update={"rounds": 1, "g2": 0.0})
+    method = METHOD.model_copy(update={"rounds": 1, "g2": 0.0, "uploads": 1})
     run = Federation(silos(), method=method).run(tmp_path / "one")
     monkeypatch.undo()
     all_at_once = Federation(silos(), method=method).run(tmp_path / "all")

@@ -67,7 +67,7 @@ class Reciprocal:
         G₂ bounds a gradient, and so how much the loss can rise from one model to another. Unless it is given,
         it is measured: the rise from the target model to the best model at hand, and from a model without a
         fault to the untrained one, ℓ_n(θ_tar,0). So a model helps if it does not lose more than the best one
-        by as much as knowing nothing costs.
+        by as much as knowing nothing costs, whatever the target model itself loses.
 
         The silo's own model is near because it has hardly moved since the last round, which tells nothing of
         its use: the floor of a distance is that of the nearest model of another silo.
@@ -75,7 +75,9 @@ class Reciprocal:
         notes = self._silo.notes
         losses, distances = notes.array("losses"), notes.array("distances")
         if g2 is None:
-            g2 = max(notes.number("untrained loss") + float(np.nanmin(losses)) - own_loss, 0.0)
+            least = float(np.nanmin(losses))
+            # Where every model's loss is infinite none helps, and there is nothing to measure.
+            g2 = max(notes.number("untrained loss") + least - own_loss, 0.0) if np.isfinite(least) else 0.0
         others = np.delete(distances, silos.index(self._silo.name))
         nearest = np.min(others[~np.isnan(others)], initial=np.inf)
         found = similarity_ratios(
