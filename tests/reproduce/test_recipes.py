@@ -4,7 +4,7 @@ import pytest
 
 from cosilo.comparison.compare import check
 from cosilo.config import settings
-from cosilo.config.reproduces import Reproduces
+from cosilo.config.reproduces import Reproduces, ValuePath
 from cosilo.errors import ConfigError
 from cosilo.reproduce.library import Reproduction, find, reproductions
 
@@ -40,6 +40,70 @@ def test_every_table_and_figure_is_there():
     ]
     for figure in [*(f"CoFED {figure}" for figure in cofed), "Fig. 11", *others]:
         assert figure in told
+
+
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("dofed_uploads", "k_2 k_5 k_10 k_25"),
+        ("dofed_labellers", "b_1 b_3 b_10"),
+        ("dofed_warm_up", "l_1 l_4 l_8 l_16"),
+        ("dofed_components", "r_1 r_2 r_4 r_8 whole"),
+        ("cofed_pool_size", "small middle large iid_small iid_middle iid_large"),
+        ("fml_catfish", "sardines catfish bad"),
+        ("tempo_mnist", "dirichlet_01 dirichlet_1 iid"),
+        ("tempo_table1", "dirichlet_1 iid"),
+    ],
+)
+def test_every_point_of_a_figure_is_there(name, points):
+    """At night, each a case or a set of parameters that has a number; and something is claimed."""
+    about = find(name).about
+    paths = [ValuePath.parse(number.of) for number in about.number]
+    at_night = [path for path in paths if path.case in about.cases_in("night")]
+    shown = {part for path in at_night for part in (path.case, path.method)}
+    assert set(points.split()) <= shown
+    assert about.claim
+
+
+def test_the_converse_of_the_catfish_is_claimed():
+    spoken = {path for claim in find("fml_catfish").about.claim for path in claim.paths}
+    assert "bad.fml.accuracy@sardine" in spoken
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_claim_is_what_the_papers_own_numbers_say(name):
+    about = find(name).about
+    paper = {one.of: one.paper for one in about.number if one.paper is not None and one.over is None}
+    for claim in about.claim:
+        than = claim.than if isinstance(claim.than, list) else []
+        pairs = [(more, other) for more in claim.more for other in than if {more, other} <= set(paper)]
+        assert [pair for pair in pairs if paper[pair[0]] <= paper[pair[1]] + claim.by] == [], claim.text
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if find(name).about.paper == "DoFed-SPP"])
+def test_a_claim_on_unequal_terms_says_so(name):
+    one = find(name)
+    for claim in one.about.claim:
+        paths = [ValuePath.parse(path) for path in claim.paths]
+        hidden = any(one.case(path.case, "laptop")["simulation"].get("hidden_targets") for path in paths)
+        assert hidden == ("not told what silos want" in claim.text)
+        if {path.measure for path in paths} == {"accuracy", "joint"}:
+            assert "judged among the wanted classes" in claim.text
+            assert "judged among all" in claim.text
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if find(name).about.paper == "FML"])
+@pytest.mark.parametrize("size", ["night", "paper"])
+def test_fml_steps_the_rate_down_after_each_third(name, size):
+    """As the authors' code does, for all methods that are compared."""
+    one = find(name)
+    for case in one.about.cases_in(size):
+        values = one.case(case, size)
+        method = values["method"]
+        thirds = [round(method["rounds"] / 3), round(2 * method["rounds"] / 3)]
+        assert (method["decay"], method["decay_after"]) == (0.1, thirds)
+        own = {key for table in values.get("compare", {}).values() for key in table}
+        assert not own & {"rounds", "decay", "decay_after"}
 
 
 @pytest.mark.parametrize(("name", "size"), SIZES_OF_ALL)
@@ -126,9 +190,17 @@ def test_figures_that_are_curves_are_drawn_as_curves():
 
 @pytest.mark.parametrize("name", [name for name in NAMES if find(name).about.paper == "CoFED"])
 def test_every_reproduction_of_cofed_tells_its_control(name):
-    """What networks gain could be more training; whatever is refitted has no more of it."""
+    """What networks gain could be more training; whatever is refitted has no more of it.
+
+    Beside it stands how much of what silos are given is their own vote, from which they learn nothing new.
+    """
     about = find(name).about
-    told = any(path.endswith(".control") for path in about.paths)
+    controls = [path for path in about.paths if path.endswith(".control")]
+    own = [path for path in about.paths if path.endswith(".own_votes")]
+    assert {path.replace(".control", ".own_votes") for path in controls} <= set(own)
+    cases = {ValuePath.parse(path).case for path in own}
+    assert all(cases & set(about.cases_in(size)) for size in about.sizes)
+    told = bool(controls)
     assert told or name == "cofed_adult"
     for size in [size for size in about.sizes if size != "laptop"]:
         assert told == any(_has_control(find(name).case(case, size)) for case in about.case), size
@@ -146,8 +218,12 @@ def test_rates_are_the_networks_and_no_methods(name):
     assert not [key for table in compared.values() for key in table if key in ("lr", "rate")]
 
 
-def test_what_one_has_to_know_beside_1_356_is_said():
-    assert "lets the networks of the IID federation vote (bestIIDloc.mat)" in find("cofed_cifar").about.note
+@pytest.mark.parametrize("name", NAMES)
+def test_what_one_has_to_know_beside_1_356_is_said(name):
+    about = find(name).about
+    shown = any(number.paper == 1.356 for number in about.number)
+    assert shown == ("lets the networks of the IID federation vote (bestIIDloc.mat)" in about.note)
+    assert shown == (name in ("cofed_cifar", "cofed_selection"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -172,19 +248,36 @@ def test_only_what_says_so_is_chosen_on_test_data(name):
     assert peeks == (["on_test"] if name == "cofed_selection" else [])
 
 
-@pytest.mark.parametrize("name", ["cofed_cifar", "cofed_selection"])
+_ON_CIFAR = ["cifar", "selection", "fedavg", "fedmd", "alpha", "other_pool", "pool_size"]
+
+
+@pytest.mark.parametrize("name", [f"cofed_{name}" for name in _ON_CIFAR])
 def test_at_paper_size_silos_choose_among_the_authors_settings(name):
-    """Adam with five rates and SGD with five, for 20 to 60 epochs; the update by 0.1 and 2 times the rate."""
-    (learner,) = find(name).case(find(name).about.cases_in("paper")[0], "paper")["simulation"]["learners"]
-    chosen = [learner["training"], *({**learner["training"], **change} for change in learner["choices"])]
-    rates = {(one["optimiser"], one["lr"]) for one in chosen}
-    assert rates == {("adam", rate / 1000) for rate in (2, 4, 6, 8, 10)} | {
-        ("sgd", rate / 100) for rate in (2, 4, 6, 8, 10)
-    }
-    assert learner["training"]["epochs"] == 60
-    update = learner["update"]
-    assert (update["batch"], update["epochs"]) == (1000, 200)
-    assert {update["lr"], *(change["lr"] for change in learner["update_choices"])} == {4e-4, 8e-3}
+    """Adam with five rates and SGD with five, for 20 to 60 epochs, and networks of random architecture.
+
+    The update has 0.1 or 2 times Adam's 4e-3; the authors' has 0.1 or 2 times the rate that the silo chose.
+    """
+    one = find(name)
+    for case in one.about.cases_in("paper"):
+        (learner,) = one.case(case, "paper")["simulation"]["learners"]
+        # Weights can only be averaged if all have one architecture.
+        assert ("filters" in learner) == (name == "cofed_fedavg")
+        training, update = learner["training"], learner["update"]
+        chosen = [training, *({**training, **change} for change in learner["choices"])]
+        rates = {(setting["optimiser"], setting["lr"]) for setting in chosen}
+        adam = {("adam", rate / 1000) for rate in (2, 4, 6, 8, 10)}
+        assert rates == adam | {("sgd", rate / 100) for rate in (2, 4, 6, 8, 10)}
+        assert (training["batch"], training["epochs"]) == (50, 60)
+        assert (update["batch"], update["epochs"]) == (1000, 200)
+        assert {update["lr"], *(change["lr"] for change in learner["update_choices"])} == {4e-4, 8e-3}
+        assert not {"augment", "schedule"} & {*training, *update}
+
+
+def test_at_paper_size_fedavg_has_the_rounds_of_the_paper():
+    """20 epochs in each; 100 IID and 150 non-IID."""
+    one = find("cofed_fedavg")
+    tables = [one.case(case, "paper")["compare"]["personalised_fedavg"] for case in ("iid", "non_iid")]
+    assert [(table["rounds"], table["epochs"]) for table in tables] == [(100, 20), (150, 20)]
 
 
 def test_a_misspelt_name_gets_a_guess():
