@@ -185,6 +185,16 @@ def even(*accuracies, **options):
     return [result((value, value), **options) for value in accuracies]
 
 
+def test_what_was_chosen_by_test_data_is_called_not_honest(comparison):
+    found = summarise(comparison(cofed=even(0.8), fedavg=even(0.7)))
+    peeked = [
+        replace(row, parameters={"selection": "test"}) if row.name == "cofed" else row for row in found.rows
+    ]
+    told = notes(replace(found, rows=tuple(peeked)))
+    assert "Not an honest result: in cofed when networks stopped, and which of their settings" in told[0]
+    assert not any("honest" in note for note in notes(found))
+
+
 def test_a_lead_within_the_spread_is_called_that(comparison):
     # Seed by seed +10, −5 and +4 points: mean 3, deviations 7, −8 and 1, so √(114 / 2) = 7.5.
     made = comparison(fedavg=even(0.7, 0.75, 0.76), fedprox=even(0.8, 0.7, 0.8))

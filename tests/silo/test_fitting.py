@@ -103,6 +103,16 @@ def test_of_several_choices_the_one_with_the_smallest_held_out_loss_is_taken():
     assert silo.trial.loss(*held) < 0.6
 
 
+def test_an_update_takes_one_of_its_own_choices():
+    update, choices = Training(lr=1e-7, epochs=4, batch=10), [{"lr": 0.1}, {"lr": 1e-6}]
+    network = Network(build, Training(lr=1e-6, epochs=1, batch=10), update, update_choices=choices)
+    silo = Silo("a", X, Y, network, test=(X, Y))
+    silo.fit(LOCAL)
+    assert silo.learner.trained_as_.lr == 1e-6
+    silo.fit(FEDERATED, lessons=Lessons(*silo.data.train), update=True, warm=True)
+    assert silo.trial.trained_as_.lr == silo.learner.trained_as_.lr == 0.1
+
+
 def test_a_trial_survives_a_crash(tmp_path):
     def silos():
         for name in "ab":

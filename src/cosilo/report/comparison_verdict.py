@@ -75,8 +75,8 @@ def notes(summary: Summary) -> list[str]:
     peeked = [row.name for row in summary.rows if row.parameters.get("selection") == "test"]
     if peeked:
         found.append(
-            f"Not an honest result: in {listing(peeked)} networks stopped where the test data, which also "
-            'judges them, liked them best (selection = "test").'
+            f"Not an honest result: in {listing(peeked)} when networks stopped, and which of their settings "
+            'they took, was chosen by the test data, which also judges them (selection = "test").'
         )
     ranked = _ranked(summary)
     if ranked:
