@@ -10,7 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Federation, Local, Silo
 from cosilo.methods.cofed.elections import Ballots, ByShares
-from cosilo.methods.cofed.looking import look
+from cosilo.methods.cofed.looking import by_agreement, look
+from cosilo.report.elected_sheet import write_sheet
 from cosilo.report.votes_page import verdict, write_votes_page
 
 RECIPE = """
@@ -103,3 +104,31 @@ def test_every_kind_of_instance_can_be_shown(pool, tmp_path):
     page = (tmp_path / "p.html").read_text()
     assert "<b>one" not in page  # escaped
     assert page.count("<img") + page.count("<li>") == 3
+
+
+def test_a_sheet_is_a_picture_with_a_row_for_each_class(tmp_path, monkeypatch, cosilo):
+    from matplotlib.image import imread
+
+    monkeypatch.chdir(tmp_path)
+    images = np.zeros((60, 8, 8, 3), np.uint8)
+    images[:30, ..., 0] = 255  # thirty red ones, then thirty blue ones
+    images[30:, ..., 2] = 255
+    votes = [np.repeat(np.array([0, 1], np.int8), 30)] * 3
+    ballots = Ballots(list("abc"), votes, [[0, 1]] * 3, 2)
+    found = look(ballots, ["red", "blue"])
+    write_sheet(tmp_path / "s.png", found, by_agreement(ballots)[1], images)
+    shown = imread(tmp_path / "s.png")
+    height, width = shown.shape[:2]
+    right = slice(width // 3, width - 20)
+    assert shown[: height // 2, right, 0].mean() > 0.9 > shown[: height // 2, right, 2].mean()
+    assert shown[height // 2 :, right, 2].mean() > 0.9 > shown[height // 2 :, right, 0].mean()
+    # By the command: of a pool without images there is none, and another file is none either.
+    (tmp_path / "r.toml").write_text(RECIPE.replace('"digits"', '"digits"\nper_class = 90'))
+    assert cosilo("run", "r.toml", "--dir", "run")[0] == 0
+    code, _, errors = cosilo("votes", "run", "--sheet", "s.pdf")
+    assert (code, errors) == (2, "error: --sheet s.pdf: wants a .png file\n")
+    code, _, errors = cosilo("votes", "run", "--sheet", "none.png")
+    assert (code, errors) == (
+        2,
+        "error: --sheet none.png: the pool of run has no images at hand; leave --sheet out\n",
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cosilo.cli.printing import new_table, say, show, tell
-from cosilo.errors import CosiloError, RunError
+from cosilo.errors import ConfigError, CosiloError, RunError
 
 if TYPE_CHECKING:
     from cosilo.data.instances import Instances
@@ -18,14 +18,23 @@ def votes(
         list[float] | None, typer.Option(min=0, max=1, help="A threshold to look at; as often as you like.")
     ] = None,
     silos: Annotated[bool, typer.Option("--silos", help="Also show every silo.")] = False,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(help="Also write a picture, a .png, with some of the images elected to each class."),
+    ] = None,
 ) -> None:
     """Show what a run's votes elect by each rule, without training; writes a page with what was elected."""
+    import numpy as np
+
     from cosilo.methods.cofed.elections import Ballots
     from cosilo.methods.cofed.looking import ALPHAS, by_agreement, look, paper_rule
     from cosilo.protocol.task import Task, vocabulary
+    from cosilo.report.elected_sheet import are_pictures, write_sheet
     from cosilo.report.votes_page import verdict, write_votes_page
     from cosilo.runs.run import RunDirectory
 
+    if sheet is not None and sheet.suffix != ".png":
+        raise ConfigError(f"--sheet {sheet}: wants a .png file")
     run = RunDirectory(folder)
     replies = run.last_replies("label")
     if not replies:
@@ -56,8 +65,14 @@ def votes(
         rule, outcome = paper_rule(ballots, method["alpha"])
     else:
         rule, outcome = by_agreement(ballots)
-    write_votes_page(page, folder.resolve().name, found, outcome, rule, _pool(folder))
+    pool = _pool(folder)
+    write_votes_page(page, folder.resolve().name, found, outcome, rule, pool)
     say(f"page: {page}")
+    if sheet is not None:
+        if not isinstance(pool, np.ndarray) or not are_pictures(pool):
+            raise RunError(f"--sheet {sheet}: the pool of {folder} has no images at hand; leave --sheet out")
+        write_sheet(sheet, found, outcome, pool)
+        say(f"picture: {sheet}")
 
 
 def _pool(folder: Path) -> "Instances | None":

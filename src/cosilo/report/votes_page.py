@@ -12,6 +12,7 @@ from cosilo.data.instances import Instances, is_frame, take
 from cosilo.methods.cofed.alarm import alarms, single_votes
 from cosilo.methods.cofed.elections import Outcome
 from cosilo.methods.cofed.looking import Look, examples
+from cosilo.report.elected_sheet import are_pictures, as_bytes
 from cosilo.report.formatting import ratio, short
 from cosilo.report.run_page import environment
 from cosilo.runs.durable_files import write
@@ -43,7 +44,7 @@ def write_votes_page(
         verdict=verdict(look),
         sheets=sheets,
         shown=shown,
-        pictures=pool is not None and _are_pictures(pool),
+        pictures=pool is not None and are_pictures(pool),
     )
     write(path, text.encode())
 
@@ -60,10 +61,6 @@ def verdict(look: Look) -> str:
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in said)
 
 
-def _are_pictures(pool: Instances) -> bool:
-    return isinstance(pool, np.ndarray) and pool.ndim in (3, 4)
-
-
 def _show(one: Instances) -> str:
     if isinstance(one, np.ndarray) and one.ndim in (3, 4):
         return _picture(one[0])
@@ -77,12 +74,7 @@ def _show(one: Instances) -> str:
 def _picture(pixels: NDArray[np.generic]) -> str:
     from matplotlib.image import imsave
 
-    values = np.asarray(pixels)
-    if values.ndim == 3 and values.shape[2] == 1:
-        values = values[:, :, 0]
-    if values.dtype != np.uint8:
-        low, high = float(values.min()), float(values.max())
-        values = ((values - low) / max(high - low, 1e-12) * 255).astype(np.uint8)
+    values = as_bytes(pixels)
     file = io.BytesIO()
     if values.ndim == 2:
         imsave(file, values, cmap="gray", vmin=0, vmax=255, format="png")

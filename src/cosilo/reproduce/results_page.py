@@ -73,7 +73,7 @@ def write_page(path: Path, library: Mapping[str, Reproduction]) -> list[str]:
             (folder / f"{name}.svg").write_text(draw(one.about, mine, earlier), "utf-8")
         if curves := _curves(mine):
             (folder / f"{name}-curves.svg").write_text(draw_curves(one.about.curve, curves.curves), "utf-8")
-        parts.append(section(one, mine, folder.name))
+        parts.append(section(one, mine, folder))
     path.write_text("\n".join(parts), "utf-8")
     return missing
 
@@ -91,8 +91,8 @@ def _overview(library: Mapping[str, Reproduction], records: Records) -> str:
     return "\n".join(rows) + "\n"
 
 
-def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folder: str) -> str:
-    """One reproduction."""
+def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], pictures: Path) -> str:
+    """One reproduction; `pictures` is the folder beside the page."""
     about = one.about
     lines = [
         f"### {about.what}: {about.shows}\n",
@@ -108,10 +108,12 @@ def section(one: Reproduction, records: Mapping[Size, ReproductionRecord], folde
     if whys:
         lines += [*whys, ""]
     if _has_numbers(about, records):
-        lines.append(f"![{about.what}: ours and the paper's]({folder}/{one.name}.svg)\n")
+        lines.append(f"![{about.what}: ours and the paper's]({pictures.name}/{one.name}.svg)\n")
+    if (pictures / f"{one.name}-elected.png").exists():
+        lines.append(f"![Images that were elected to each class]({pictures.name}/{one.name}-elected.png)\n")
     if curves := _curves(records):
         texts = "; ".join(curve.text for curve in drawn(about.curve, curves.curves))
-        lines.append(f"![Curves at {curves.size} size: {texts}]({folder}/{one.name}-curves.svg)\n")
+        lines.append(f"![Curves at {curves.size} size: {texts}]({pictures.name}/{one.name}-curves.svg)\n")
     lines += [_facts(one, record) for record in records.values()]
     return "\n".join(lines) + "\n"
 
