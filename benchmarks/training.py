@@ -1,12 +1,15 @@
 """How near training steps and labelling come to what the processor can do: `python benchmarks/training.py`.
 
-The peak is that of a large product of matrices in single precision on one thread. A step is one of
-`Network.train`, as a silo takes it: batches of the paper's size, forwards, backwards, and the optimiser.
-What counts as work are the multiplications and additions of convolutions and dense layers: three times those
-of a pass forwards, but for the first layer, whose inputs need no gradient. Pooling, batch norm and ReLU
-count as nothing, though they take half of the time of CoFED's networks: that is what a fraction of the peak
-below one half means here. Labelling is `Network.predict` on a pool: one pass forwards. Steps, labelling and
-products take turns, and processor time is measured.
+The peak is a practical one: what a product of two 1024 × 1024 matrices in single precision comes to on one
+thread. Larger products and convolutions may exceed it a little, as ResNet-18's do. bf16, which night runs of
+CIFAR train in, has another peak, and is not measured here.
+
+A step is one of `Network.train`, as a silo takes it: batches of the paper's size, forwards, backwards, and
+the optimiser. What counts as work are the multiplications and additions of convolutions and dense layers:
+three times those of a pass forwards, but for the first layer, whose inputs need no gradient. Pooling, batch
+norm and ReLU count as nothing, though they take a third of the time of CoFED's medium network. Labelling is
+`Network.predict` on a pool: one pass forwards. Steps, labelling and products take turns, and processor time
+is measured.
 
 The other limit is memory: what layers read and write (inputs, outputs, weights; in training three times, back
 and forth) ÷ what copying a large array comes to. Caches keep much of that, so it may be above one; far below
