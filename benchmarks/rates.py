@@ -33,7 +33,10 @@ RATES = {
     "dofed_dbpedia_subset": [0.003, 0.01, 0.03, 0.06, 0.1],
     "dofed_cifar10_normal": [0.005, 0.01, 0.02, 0.05, 0.1],
 }
-DISTIL_RATES = {"dofed_dbpedia_subset": [0.001, 0.003, 0.01, 0.03, 0.1]}
+DISTIL_RATES = {
+    "dofed_cifar10_subset": [0.001, 0.01, 0.03, 0.1],
+    "dofed_dbpedia_subset": [0.001, 0.01, 0.03, 0.1, 0.3, 1.0],
+}
 EPOCHS = 12
 SILOS = 4
 SEEDS = (0, 1)
@@ -72,7 +75,8 @@ def distilled(name: str) -> dict[float, float]:
         silos, pool = members(name, seed)
         assert pool is not None
         for rate in found:
-            method = FedBE(**given["fedbe"], distil_lr=rate) if rate else FedAvg(**given["fedavg"])
+            fedbe = {**given["fedbe"], "distil_lr": rate, "local": False}
+            method = FedBE(**fedbe) if rate else FedAvg(**given["fedavg"], local=False)
             judged = [judged_by_held_out(silo) for silo in plain_silos(silos)]
             with tempfile.TemporaryDirectory() as folder:
                 federation = Federation(judged, pool.X, method, seed=seed, engine=LocalEngine(workers=2))

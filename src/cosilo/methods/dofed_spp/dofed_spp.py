@@ -18,9 +18,10 @@ Deviations from the paper, and what it leaves open:
   the target model to the best model at hand, min ℓ_n(θ_rec,i) − ℓ_n(θ_tar), and from a model without a fault
   to one that knows nothing, ℓ_n(θ_tar,0). The best model thus always helps. With this bound, unless it
   would be below 0, the loss of the target model cancels: a model counts by ℓ_n(θ_tar,0) + min ℓ_n(θ_rec) −
-  ℓ_n(θ_rec,i), and line 32 of Algorithm 2 matters for a given G₂ only. The largest rise, a true bound, makes
-  ratios so even that eq. 27 no longer finds a helper for everyone; norms of gradients are far above
-  losses for images and far below them for texts (docs/networks.md has figures).
+  ℓ_n(θ_rec,i), and line 32 of Algorithm 2 matters for a given G₂ only. It trains on these few points, so that
+  its loss there goes to 0 and tells nothing. The largest rise, a true bound, makes ratios so even that eq. 27
+  no longer finds a helper for everyone; norms of gradients are far above losses for images and far below them
+  for texts.
 - A silo's own model is near because it hardly moved since the last round; the floor ε of a distance is that
   of the nearest other model, or else it would outvote them all. If no ratio of a silo is positive, its last
   ones are kept, or before the first round the model with the smallest loss gets all.
