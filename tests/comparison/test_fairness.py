@@ -74,7 +74,7 @@ def test_a_comparison_names_what_is_unequal_and_runs(tmp_path):
         ({"cofed": {}}, {"personalised_fedavg": {"rounds": 3, "epochs": 1, "tuning_epochs": 9}}),
         ({"local": {}}, {"fml": {"rounds": 2, "epochs": 2}}),
         ({"fedmd": FEDMD}, {"fedavg": {"rounds": 3, "epochs": 2}}),
-        ({"fedavg": {"rounds": 2, "fraction": 0.4}}, {"fedbe": {"rounds": 2, "fraction": 0.4}}),
+        ({"fedavg": {"rounds": 2, "fraction": 0.4}}, {"fednova": {"rounds": 2, "fraction": 0.4}}),
     ],
 )
 def test_equal_work_in_other_words(one, other, tmp_path, monkeypatch):
@@ -84,3 +84,17 @@ def test_equal_work_in_other_words(one, other, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_run", lambda plan, *_: plan)
     plan = compare(recipe(**one, **other), Source("r", Path()), [*one, *other], 1, tmp_path / "c")
     assert plan.unequal == ()
+
+
+def test_fedbes_training_on_the_pool_is_named(tmp_path, monkeypatch):
+    """Beside 2 rounds of 2 epochs: 2 · 20 epochs of a pool, each by one of the silos."""
+    from cosilo.comparison import compare as module
+
+    monkeypatch.setattr(module, "_run", lambda plan, *_: plan)
+    both = {name: {"rounds": 2, "epochs": 2} for name in ("fedavg", "fedbe")}
+    plan = compare(recipe(**both), Source("r", Path()), list(both), 1, tmp_path / "c")
+    silos, pool = plan.members(plan.seeds[0])
+    more = 2 * 20 * len(pool.X) / sum(silo.size for silo in silos)
+    assert plan.unequal == (
+        f"Not equal: epochs of a silo's training in all: 4 (fedavg), {4 + more:.2g} (fedbe)",
+    )

@@ -10,7 +10,7 @@ from cosilo.config.reproduces import SIZES, Claim, Number, Reproduces, Size, Val
 from cosilo.reproduce.library import Reproduction
 from cosilo.reproduce.paper_verdict import ClaimVerdict, Verdict, judge_claim
 from cosilo.reproduce.record import ReproductionRecord
-from cosilo.reproduce.sentences import apart_text, lead_text
+from cosilo.reproduce.sentences import chance_text, lead_text
 
 #: By name and size.
 Records: TypeAlias = Mapping[tuple[str, str], ReproductionRecord]
@@ -138,7 +138,7 @@ def _reason(where: Standing) -> str:
     if where.verdict == "holds":
         return ""
     if where.verdict == "not decided" and where.size not in where.claim.why:
-        return apart_text(where.claim, where.found.lead)
+        return chance_text(where.found.lead)
     return _first_sentence(where.why)
 
 

@@ -106,20 +106,11 @@ def lead_text(claim: Claim, lead: Lead) -> str:
     return f"{_signed(like, lead.low)} to {_signed(like, lead.high)}{kind}, {lead.pairs} {lead.over}"
 
 
-def apart_text(claim: Claim, lead: Lead) -> str:
-    """Why a claim is not decided, as far as its interval tells.
-
-    >>> claim = Claim(text="", more=["all.fml.accuracy"], than=["all.fml.local"])
-    >>> apart_text(claim, Lead(0.002, -0.005, 0.009, 10, "silos"))
-    'that may be chance; they are at most 0.9 points apart.'
-    """
+def chance_text(lead: Lead) -> str:
+    """Why a claim is not decided, as far as its interval tells."""
     if lead.pairs == 1:
         return "one seed does not tell what is chance."
-    if isinstance(claim.than, float):
-        return "that may be chance."
-    like = Number(text="", of=claim.more[0])
-    kind = _kind(like)
-    return f"that may be chance; they are at most {_form(like, max(-lead.low, lead.high))}{kind} apart."
+    return "that may be chance, and they are no further apart than that."
 
 
 def _kind(number: Number) -> str:
