@@ -197,7 +197,7 @@ def test_what_methods_are_not_equal_in_and_what_times_are_taken_to(page):
     line = "Not equal: epochs of a silo's training in all: 83 (dofed_spp), 24 (fedavg)"
     goals = {"iid 0": 0.855, "iid 1": 0.855}
     text, _ = page({"one": reproduction()}, record(size="night", unequal={"iid": [line]}, goals=goals))
-    assert f"\n{line} (night size).\n" in text
+    assert f"\n- {line} (night size).\n" in text
     assert "\nTimes are those to an accuracy of 85.5 % at night size.\n" in text
     text, _ = page({"one": reproduction()}, record(goals={"iid 0": 0.855, "iid 1": 0.86}))
     assert "85.5 % (iid 0), 86.0 % (iid 1) at laptop size" in text

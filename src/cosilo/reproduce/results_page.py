@@ -165,7 +165,7 @@ def _unequal(records: Mapping[Size, ReproductionRecord]) -> list[str]:
         for case, found in record.unequal.items():
             for line in found:
                 told.setdefault(line, []).append(f"{case}, {size}" if len(record.unequal) > 1 else size)
-    return [*(f"{line} ({'; '.join(where)} size)." for line, where in told.items()), ""] if told else []
+    return [*(f"- {line} ({'; '.join(where)} size)." for line, where in told.items()), ""] if told else []
 
 
 def _claims(about: Reproduces, run: list[Claim], records: Mapping[Size, ReproductionRecord]) -> list[str]:
