@@ -147,9 +147,9 @@ def test_the_first_page_says_which_claims_hold_and_why(page):
     assert (
         "- **Hold** (1)\n  - `one`, night: More than nothing (+0.085 to +0.135, 3 seeds).\n"
         "- **Do not hold** (1)\n  - `one`, night: Half (−11.1 to −8.2 points, 3 seeds): Few voters.\n"
-        "- **Not decided** (4)\n"
-        "  - Run at laptop size only; how many hold there: `two` 0 of 2.\n"
-        "  - Not run: `three` 2.\n"
+        "\n### Not run at night\n\n"
+        "- At laptop size only; how many claims hold there: `two` 0 of 2.\n"
+        "- Not at all; how many claims there are: `three` 2.\n"
     ) in first
 
 
@@ -224,7 +224,7 @@ def test_what_is_of_an_earlier_recipe_is_marked_and_decides_nothing(page, tmp_pa
     silent = record("two", recipes={})
     text, _ = page({"one": reproduction(), "two": reproduction("two")}, old, silent)
     assert (
-        "- **Hold** (0)\n- **Do not hold** (0)\n- **Not decided** (4)\n"
+        "### CoFED\n\n- **Not decided** (2)\n"
         "  - `one`, night: More than nothing (+0.085 to +0.135, 3 seeds*): that holds, by a recipe that has "
         "changed since.\n"
     ) in text

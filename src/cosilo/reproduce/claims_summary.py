@@ -64,17 +64,32 @@ def summary(library: Mapping[str, Reproduction], records: Records) -> str:
         "and in brackets by how much something leads: a 95 % interval over seeds, or over silos where there",
         "are fewer than three seeds. An asterisk: by a recipe that has changed since.\n",
     ]
-    for paper in dict.fromkeys(one.about.paper for one in library.values()):
-        mine = [one for one in library.values() if one.about.paper == paper]
-        lines += _of_paper(paper, mine, records)
-    return "\n".join(lines)
-
-
-def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Records) -> list[str]:
-    told: dict[Verdict, list[Standing]] = {"holds": [], "does not hold": [], "not decided": []}
-    own: list[Standing] = []
     small: dict[str, list[Standing]] = {}
     waiting: Counter[str] = Counter()
+    for paper in dict.fromkeys(one.about.paper for one in library.values()):
+        mine = [one for one in library.values() if one.about.paper == paper]
+        lines += _of_paper(paper, mine, records, small, waiting)
+    if small or waiting:
+        lines.append("### Not run at night\n")
+    if small:
+        names = ", ".join(f"`{name}` {_hint(claims)}" for name, claims in small.items())
+        lines.append(f"- At laptop size only; how many claims hold there: {names}.")
+    if waiting:
+        names = ", ".join(f"`{name}` {count}" for name, count in waiting.items())
+        lines.append(f"- Not at all; how many claims there are: {names}.")
+    return "\n".join([*lines, ""])
+
+
+def _of_paper(
+    paper: str,
+    reproductions: Iterable[Reproduction],
+    records: Records,
+    small: dict[str, list[Standing]],
+    waiting: Counter[str],
+) -> list[str]:
+    """What was run at night or larger; the rest goes to those that are told at the end."""
+    told: dict[Verdict, list[Standing]] = {"holds": [], "does not hold": [], "not decided": []}
+    own: list[Standing] = []
     for one in reproductions:
         for claim in one.about.claim:
             where = standing(one, claim, records)
@@ -86,22 +101,15 @@ def _of_paper(paper: str, reproductions: Iterable[Reproduction], records: Record
                 small.setdefault(one.name, []).append(where)
             else:
                 told[where.verdict].append(where)
-    undecided = len(told["not decided"]) + sum(map(len, small.values())) + waiting.total()
-    lines = [
-        f"### {paper}\n",
-        f"- **Hold** ({len(told['holds'])})",
-        *_lines(told["holds"]),
-        f"- **Do not hold** ({len(told['does not hold'])})",
-        *_lines(told["does not hold"]),
-        f"- **Not decided** ({undecided})",
-        *_lines(told["not decided"]),
-    ]
-    if small:
-        names = ", ".join(f"`{name}` {_hint(claims)}" for name, claims in small.items())
-        lines.append(f"  - Run at laptop size only; how many hold there: {names}.")
-    if waiting:
-        names = ", ".join(f"`{name}` {count}" for name, count in waiting.items())
-        lines.append(f"  - Not run: {names}.")
+    heads: dict[Verdict, str] = {
+        "holds": "Hold",
+        "does not hold": "Do not hold",
+        "not decided": "Not decided",
+    }
+    lines = [f"### {paper}\n"]
+    for verdict, some in told.items():
+        if some:
+            lines += [f"- **{heads[verdict]}** ({len(some)})", *_lines(some)]
     if own:
         lines += ["- Not the paper's claims, but cosilo's:", *_own_lines(own)]
     return [*lines, ""]
