@@ -332,6 +332,15 @@ def test_curves_are_drawn_for_the_largest_size_that_has_some(page, tmp_path):
     assert not (tmp_path / "results" / "two-curves.svg").exists()
 
 
+def test_a_sheet_of_what_was_elected_is_shown_if_there_is_one(page, tmp_path):
+    text, _ = page({"one": reproduction()}, record())
+    assert "-elected.png" not in text
+    (tmp_path / "results" / "one-elected.png").write_bytes(b"")
+    text, _ = page({"one": reproduction(), "two": reproduction("two")}, record(), record("two"))
+    assert "![Images that were elected to each class](results/one-elected.png)" in text
+    assert "two-elected.png" not in text
+
+
 def test_a_record_survives_its_file_and_a_stranger_does_not(tmp_path):
     write_record(record(), tmp_path / "one.json")
     assert read_record(tmp_path / "one.json") == record()
