@@ -91,7 +91,7 @@ class Number(_Strict):
 
 
 class Claim(_Strict):
-    """Something the paper says: everything in `more` is above everything in `than`, or as good as that."""
+    """Something the paper says: everything in `more` is above everything in `than`, or level with it."""
 
     text: str
     more: list[str]
