@@ -39,7 +39,8 @@ def trained(recipe_name: str, job: tuple[tuple[int, ...], str]) -> NDArray[np.fl
     """What a network says of the test data of some classes, with the truth in the last column."""
     classes, who = job
     threads = OneThread()
-    recipe = find(recipe_name).case("all", "night")
+    found = find(recipe_name)
+    recipe = found.case(next(iter(found.about.case)), "night")
     spp, learner = recipe["compare"]["dofed_spp"], dict(recipe["simulation"]["learners"][0])
     epochs = spp["rounds"] * spp["target_epochs"] if who == "target" else EPOCHS
     learner["training"] = {**learner["training"], "epochs": epochs}

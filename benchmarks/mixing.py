@@ -49,7 +49,7 @@ class Watched(FedFomo):
 
 
 def main() -> None:
-    recipe: dict[str, Any] = {**find(RECIPE).case("all", "night"), "seed": 0}
+    recipe: dict[str, Any] = {**find(RECIPE).case("told", "night"), "seed": 0}
     silos, _ = make_members(validate(recipe, RECIPE), Source(f"{RECIPE}.toml", RECIPES))
     with tempfile.TemporaryDirectory() as folder:
         Watched.notes = Path(folder, "notes")
