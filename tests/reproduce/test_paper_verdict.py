@@ -269,6 +269,7 @@ def test_the_verdict_on_all_counts_the_papers_own_numbers_and_the_claims():
     assert (
         overall(about, record({path: [1.1]})) == "1 of 2 numbers reached, 0 of 1 claims hold, 1 not decided"
     )
+    assert overall(about, record({})) == "nothing to judge in the cases that were run"
 
 
 @pytest.mark.parametrize(

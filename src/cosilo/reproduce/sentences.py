@@ -138,4 +138,4 @@ def overall(about: Reproduces, record: ReproductionRecord) -> str:
             parts.append(f"{failing} do{'es' if failing == 1 else ''} not")
         if claims["not decided"]:
             parts.append(f"{claims['not decided']} not decided")
-    return ", ".join(parts)
+    return ", ".join(parts) or "nothing to judge in the cases that were run"
