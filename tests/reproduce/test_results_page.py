@@ -176,6 +176,19 @@ def test_without_a_reason_an_undecided_claim_may_be_chance(page):
     assert "Ahead (+0.0 points, one seed): one seed does not tell what is chance." in text
 
 
+def test_what_is_undecided_for_the_same_reason_stands_in_one_line(page):
+    claims = [{"text": "Ahead", "more": ["iid.cofed.accuracy"], "than": ["iid.cofed.share"]}]
+    values = {"iid.cofed.accuracy": [0.75], "iid.cofed.share": [0.50]}
+    library = {name: reproduction(name, claim=claims) for name in ("one", "two")}
+    records = [record(name, "night", seeds=[0], values=values, silos={}) for name in library]
+    text, _ = page(library, *records)
+    assert (
+        "- **Not decided** (2)\n"
+        "  - `one`, night: Ahead (+25.0 points, one seed); `two`, night: Ahead (+25.0 points, one seed): "
+        "one seed does not tell what is chance.\n"
+    ) in text
+
+
 def test_what_cosilo_says_of_itself_is_no_claim_of_the_paper(page):
     claims = [CLAIMS[0], {**CLAIMS[0], "text": "Our own rule helps", "ours": True}]
     values = {**VALUES, "iid.cofed.relative": [1.1, 1.11]}

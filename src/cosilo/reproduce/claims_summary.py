@@ -126,16 +126,20 @@ def _own_lines(claims: Iterable[Standing]) -> list[str]:
 
 
 def _lines(claims: Iterable[Standing]) -> list[str]:
-    """A line for claims of one reproduction that stand so for the same reason, which it ends with."""
-    together: dict[tuple[str, Size, str], list[str]] = {}
+    """A line for claims with the same reason, which it ends with; those without one by reproduction."""
+    together: dict[tuple[str, str], dict[str, list[str]]] = {}
     for where in claims:
+        why = _reason(where)
         lead = lead_text(where.claim, where.found.lead) + ("*" if where.earlier else "")
-        together.setdefault((where.name, where.size, _reason(where)), []).append(
+        source = f"`{where.name}`, {where.size}"
+        together.setdefault((why or source, why), {}).setdefault(source, []).append(
             f"{where.claim.text} ({lead})"
         )
     return [
-        f"  - `{name}`, {size}: {'; '.join(texts)}{f': {why}' if why else '.'}"
-        for (name, size, why), texts in together.items()
+        "  - "
+        + "; ".join(f"{source}: {'; '.join(texts)}" for source, texts in sources.items())
+        + (f": {why}" if why else ".")
+        for (_, why), sources in together.items()
     ]
 
 
