@@ -33,6 +33,7 @@ TIMES = {"seconds", "at", "digest", "chain", "checksum"}
 
 SGD = {"optimiser": "sgd", "lr": 0.1, "batch": 20, "epochs": 2}
 MLP = {"use": "mlp", "hidden": [12], "training": SGD}
+CALM = {**MLP, "training": {**SGD, "lr": 0.02}}  # where a rate of 0.1 makes points out of rounding
 PLAIN = {**MLP, "training": {**SGD, "momentum": 0.0}}  # the path on which weights are changed where they lie
 ADAM = {**MLP, "training": {"lr": 0.01, "batch": 16, "epochs": 3, "schedule": "cosine", "patience": 2}}
 STEPS = {
@@ -85,11 +86,11 @@ RUNS: dict[str, dict[str, Any]] = {
     "local": {"method": {"use": "local"}, "simulation": digits(OVERLAP, [*ESTIMATORS, ADAM])},
     "fedavg": {
         "method": {"use": "fedavg", "rounds": 3, "epochs": 2, "fraction": 0.7, "decay": 0.9},
-        "simulation": digits(SHARDS, [MLP]),
+        "simulation": digits(SHARDS, [CALM]),
     },
     "fedavg-workers": {
         "method": {"use": "fedavg", "rounds": 3, "epochs": 2, "fraction": 0.7, "decay": 0.9},
-        "simulation": digits(SHARDS, [MLP]),
+        "simulation": digits(SHARDS, [CALM]),
         "workers": 2,
     },
     "fedavg-images": {"method": {"use": "fedavg", "rounds": 2, "evaluate_every": 2}},
@@ -120,7 +121,7 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "fml": {
         "method": {"use": "fml", "rounds": 3, "alpha": [0.9, 0.5], "temperature": 2.0, "meme": "mlp"},
-        "simulation": digits(SHARDS, [MLP, ADAM]),
+        "simulation": digits(SHARDS, [CALM, ADAM]),
         "workers": 2,
     },
     "fml-body": {
