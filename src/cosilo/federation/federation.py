@@ -16,14 +16,14 @@ from cosilo.data.pool_labels import as_pool_labels
 from cosilo.errors import ConfigError, DataError, RunError, SiloFailed
 from cosilo.federation.engines import engine_named
 from cosilo.federation.progress_bar import ProgressBar
-from cosilo.federation.readiness import check_clock, problems, try_learners
+from cosilo.federation.readiness import check_clock, notes_on_learners, problems, try_learners
 from cosilo.federation.restored import RestoredSilos
 from cosilo.federation.run import Run
 from cosilo.learners.description import describe
 from cosilo.methods import CoFED
 from cosilo.methods.base import Method
 from cosilo.protocol.carrier import Failure, FailureKind
-from cosilo.protocol.events import Observer
+from cosilo.protocol.events import Event, Happening, Observer
 from cosilo.protocol.participant import check_names_differ, check_quorum
 from cosilo.runs.locks import locked
 from cosilo.runs.run import RunDirectory
@@ -225,7 +225,8 @@ class Federation:
 
     def notes(self) -> list[str]:
         """What owners should look at before a run, one line each: nothing is wrong, but perhaps not meant."""
-        return [line for silo in self._all_plain for line in silo.notes_on_data()]
+        data = [line for silo in self._all_plain for line in silo.notes_on_data()]
+        return [*data, *notes_on_learners(self._all_plain)]
 
     @property
     def _all_plain(self) -> list[Silo]:
@@ -297,6 +298,9 @@ class Federation:
             if run.status != "finished":
                 facts = {"quorum": self.quorum, "timeout": self.timeout, **self.engine.about()}
                 run.set_status("running", code=describe(type(self.method)).value, **facts)
+                for line in notes_on_learners(self._all_plain):
+                    for observer in watching:
+                        observer(Event(Happening.WARNING, {"text": line}))
                 self._execute(PlannedRun(run, self.method, self.terms(), self.silos, watching))
             for silo in self._institutions:
                 record = SiloRecord(path / "silos" / silo.name)

@@ -63,6 +63,19 @@ def try_learners(silos: Iterable[Silo]) -> list[str]:
     return [line for line in found if line is not None]
 
 
+def notes_on_learners(silos: Iterable[Silo]) -> list[str]:
+    """What owners should know of their learners before a run; what several have in common is one line."""
+    found: dict[str, list[str]] = {}
+    for silo in silos:
+        for line in silo.learner.notes():
+            found.setdefault(line, []).append(silo.name)
+    return [f"{_named(names)}: {line}" for line, names in found.items()]
+
+
+def _named(silos: Sequence[str]) -> str:
+    return f"silo {silos[0]!r}" if len(silos) == 1 else f"{len(silos)} silos, {silos[0]!r} first"
+
+
 def check_clock(clock: Clock, method: Method) -> None:
     """A report must not find out after the run that its clock cannot tell the time."""
     if clock.cycles is not None:

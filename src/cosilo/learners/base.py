@@ -91,6 +91,9 @@ class Learner(Protocol):
     def preload(self) -> None:
         """Import what training and saving will need; called once, before worker processes are forked."""
 
+    def notes(self) -> list[str]:
+        """What its owner should know before a run, one line each."""
+
     def save(self, folder: Path) -> None:
         """Write what was learnt into `folder`, without pickle."""
 

@@ -30,6 +30,15 @@ def device_of(choice: str) -> torch.device:
     return torch.device(choice)
 
 
+def emulates_bf16(device: torch.device) -> bool:
+    """Whether bf16 is slower there than single precision: on x86 processors without instructions for it."""
+    here: dict[str, object] = getattr(
+        torch.cpu, "get_capabilities", dict
+    )()  # older versions of torch do not say
+    has = here.get("avx512_bf16") or here.get("amx_bf16")
+    return device.type == "cpu" and here.get("architecture") == "x86_64" and not has
+
+
 def carried(tensor: Tensor, device: torch.device) -> Tensor:
     """The tensor on a device; to a GPU from memory that stays where it is, so that nothing waits for it."""
     if device.type == "cuda" and tensor.device.type == "cpu":

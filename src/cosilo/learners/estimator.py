@@ -217,6 +217,10 @@ class Estimator:
         if not self._keeps_itself:
             model_file.preload()
 
+    def notes(self) -> list[str]:
+        """Nothing: how it is trained is its own affair."""
+        return []
+
     @property
     def _keeps_itself(self) -> bool:
         return keeps_itself(self.model)

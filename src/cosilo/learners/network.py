@@ -35,7 +35,7 @@ from cosilo.text import listing
 # if torch is missing, tensors has already raised a one-line error
 import torch  # isort: skip
 from cosilo.learners import losses, module_weights  # isort: skip
-from cosilo.learners.devices import carried, device_of, moved, turn_on  # isort: skip
+from cosilo.learners.devices import carried, device_of, emulates_bf16, moved, turn_on  # isort: skip
 from torch import Tensor, nn  # isort: skip
 from torch.nn.functional import cross_entropy  # isort: skip
 
@@ -302,6 +302,16 @@ class Network:
 
     def preload(self) -> None:
         """Nothing to do: everything is imported."""
+
+    def notes(self) -> list[str]:
+        """Whether it is to be trained in what the processor here is slow in."""
+        asked = [*self._choices(False), *self._choices(True)]
+        if not any(one.precision == "bf16" and emulates_bf16(device_of(one.device)) for one in asked):
+            return []
+        return [
+            'precision = "bf16": the processor here has no instructions for it, and training takes several '
+            'times as long as with "single"'
+        ]
 
     @property
     def classes_(self) -> Codes:
