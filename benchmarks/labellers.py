@@ -1,15 +1,15 @@
 """What DoFed-SPP can come to: `python benchmarks/labellers.py cifar10`, `cifar100`, `dbpedia` or `normal`.
 
 As in `recipes/dofed_cifar10_subset.toml`, `dofed_cifar100_subset.toml`, `dofed_dbpedia_subset.toml` and
-`dofed_cifar10_normal.toml` at night size, silos have the same classes and 500 instances of each. Each trains a network, as long as the
-recipe's do. Whoever wants labels for these classes can ask one of them, or the mean of several: in SUBSET
-five silos have a pair of classes, and there are two for everyone if ten of 25 models travel. Beside these is
-a target model that learns 200 instances of a class as long as that of a silo does, with labels that are all
-right; in SUBSET also one network that learns what all five have as often (averaging weights can come to that,
-and labelling cannot). Five pairs of classes in SUBSET; two, six and ten classes in NORMAL, with five silos
-that have all of them. In CIFAR-100, where targets overlap, a silo has all 500 images of a class, so one is
-enough: of five classes, twice, and of ten, to tell which of these the paper has. Judged among these, on their
-test data; development seed 1. Under five minutes each; needs COSILO_DATA.
+`dofed_cifar10_normal.toml` at night size, silos have the same classes and 500 instances of each. Each trains
+a network, as long as the recipe's do. Whoever wants labels for these classes can ask one of them, or the mean
+of several: in SUBSET five silos have a pair of classes, and there are two for everyone if ten of 25 models
+travel. Beside these is a target model that learns 200 instances of a class as long as that of a silo does,
+with labels that are all right; in SUBSET also one network that learns what all five have as often (averaging
+weights can come to that, and labelling cannot). Five pairs of classes in SUBSET; two, six and ten classes in
+NORMAL, with five silos that have all of them. In CIFAR-100, where targets overlap, a silo has all 500 images
+of a class, so one is enough: of five classes, twice, and of ten, to tell which of these the paper has. Judged
+among these, on their test data; development seed 1. Under five minutes each; needs COSILO_DATA.
 """
 
 import itertools
