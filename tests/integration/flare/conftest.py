@@ -37,6 +37,7 @@ LEARNERS = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all of them in one process of `pytest -n`: they share the federation, and its silos' files."""
     for item in items:

@@ -359,3 +359,9 @@ def test_a_silo_is_added_to_a_running_federation_and_another_one_removed(
         for one in running.values():
             if one.process.poll() is None:
                 one.end(signal.SIGTERM)
+
+
+def test_these_tests_share_one_federation(request):
+    """pytest-xdist writes the group behind the name; with pytest 9.2 not, and each process had its own."""
+    grouped = bool(request.config.getoption("loadgroup", default=False))
+    assert request.node.nodeid.endswith("@flare") == grouped

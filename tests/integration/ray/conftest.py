@@ -51,6 +51,7 @@ class Bayes(GaussianNB):
 '''
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all of them in one process of `pytest -n`: they share the cluster."""
     for item in items:
