@@ -10,9 +10,10 @@ import pytest
 
 from cosilo.config.reproduces import Reproduces
 from cosilo.errors import RunError
+from cosilo.reproduce.claims_summary import standing
 from cosilo.reproduce.library import Reproduction, reproductions
 from cosilo.reproduce.record import ReproductionRecord, commit, machine, read_record, write_record
-from cosilo.reproduce.results_page import write_page
+from cosilo.reproduce.results_page import load_records, write_page
 
 NUMBERS = [
     {"text": "relative accuracy, IID", "of": "iid.cofed.relative", "paper": 1.2},
@@ -151,6 +152,39 @@ def test_the_first_page_says_which_claims_hold_and_why(page):
         "- At laptop size only; how many claims hold there: `two` 0 of 2.\n"
         "- Not at all; how many claims there are: `three` 2.\n"
     ) in first
+
+
+def test_a_claim_that_holds_has_its_own_reason_and_no_other(page):
+    values = {**VALUES, "iid.cofed.relative": [1.1, 1.11]}
+    why = {"why": {"night": "It does not."}, "why_it_holds": {"night": "Many voters. They agree."}}
+    text, _ = page(
+        {"one": reproduction(claim=[{**CLAIMS[0], **why}])},
+        record(values=values),
+        record(size="night", values=values),
+    )
+    assert "More than nothing (+0.041 to +0.169, 2 seeds): Many voters.\n" in text
+    assert "Why (More than nothing (night size)): Many voters. They agree." in text
+    assert "It does not." not in text
+    assert "More than nothing (laptop size)" not in text
+    text, _ = page({"one": reproduction(claim=[{**CLAIMS[0], **why}])}, record(size="night"))
+    assert "(−0.017 to +0.237, 2 seeds): It does not.\n" in text
+    assert "Many voters" not in text
+
+
+def test_every_claim_that_is_decided_at_night_has_a_reason():
+    library = reproductions()
+    records = load_records(Path(__file__).parents[2] / "docs" / "results")
+    told = [
+        where
+        for one in library.values()
+        for claim in one.about.claim
+        if (where := standing(one, claim, records)) is not None and where.size == "night"
+    ]
+    assert len(told) > 30
+    silent = [where.claim.text for where in told if where.verdict == "holds" and not where.why]
+    unknown = [where for where in told if where.verdict == "does not hold" and "not known" in where.why]
+    assert silent == []
+    assert unknown == []
 
 
 def test_an_undecided_claim_may_have_a_reason_of_its_own(page):

@@ -103,7 +103,10 @@ class Claim(_Strict):
     within: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     #: Whether it is cosilo that says so, and not the paper.
     ours: bool = False
+    #: Why it does not hold, or is not decided, by size.
     why: dict[Size, str] = {}
+    #: Why it holds, by size.
+    why_it_holds: dict[Size, str] = {}
 
     @model_validator(mode="after")
     def _above_or_level(self) -> "Claim":

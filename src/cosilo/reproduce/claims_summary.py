@@ -26,7 +26,7 @@ class Standing:
     found: ClaimVerdict
     #: Whether the recipe has changed since.
     earlier: bool
-    #: Why it does not hold, as the recipe says it.
+    #: Why, as the recipe says it.
     why: str
 
     @property
@@ -45,14 +45,16 @@ def standing(one: Reproduction, claim: Claim, records: Records) -> Standing | No
             continue
         changed = set(one.changed_since(record))
         earlier = any(ValuePath.parse(path).case in changed for path in claim.paths)
-        why = reason(one.about, claim, size)
+        why = reason(one.about, claim, size, holds=verdict.verdict == "holds")
         found.append(Standing(one.name, claim, size, verdict, earlier, why))
     found.sort(key=lambda standing: not standing.earlier)
     return found[-1] if found else None
 
 
-def reason(about: Reproduces, what: Number | Claim, size: Size) -> str:
-    """Why a number is not reached or a claim does not hold, as the recipe says it."""
+def reason(about: Reproduces, what: Number | Claim, size: Size, holds: bool = False) -> str:
+    """Why a claim holds, if the recipe says so; or why it does not, or a number is not reached."""
+    if holds and isinstance(what, Claim):
+        return what.why_it_holds.get(size, "")
     return what.why.get(size, about.why.get(size, "the cause is not known yet."))
 
 
@@ -144,11 +146,9 @@ def _lines(claims: Iterable[Standing]) -> list[str]:
 
 
 def _reason(where: Standing) -> str:
-    """One sentence on why a claim does not hold or is not decided."""
+    """One sentence on why a claim holds, does not hold or is not decided."""
     if where.earlier:
         return f"that {where.found.verdict}, by a recipe that has changed since."
-    if where.verdict == "holds":
-        return ""
     if where.verdict == "not decided" and where.size not in where.claim.why:
         return chance_text(where.found.lead)
     return _first_sentence(where.why)

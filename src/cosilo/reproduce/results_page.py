@@ -195,7 +195,7 @@ def _not_there(about: Reproduces, size: Size, paths: Sequence[str] = ()) -> str:
 
 
 def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list[str]:
-    """A sentence on what is not reached or does not hold, and on undecided claims with one of their own."""
+    """A sentence on what is not reached or does not hold, and on other claims with one of their own."""
     told: dict[tuple[str, str], list[str]] = {}
     for size, record in records.items():
         past = one.changed_since(record)  # what is said of the present recipe need not be true of another
@@ -203,9 +203,10 @@ def _whys(one: Reproduction, records: Mapping[Size, ReproductionRecord]) -> list
         for what in everything:
             paths = what.paths if isinstance(what, Claim) else [what.of]
             question = _question(one.about, what, record)
-            if question and not any(ValuePath.parse(path).case in past for path in paths):
+            why = reason(one.about, what, size, holds=question == "Why")
+            if question and why and not any(ValuePath.parse(path).case in past for path in paths):
                 whose = what.text + (f" ({size} size)" if len(records) > 1 else "")
-                told.setdefault((question, reason(one.about, what, size)), []).append(whose)
+                told.setdefault((question, why), []).append(whose)
     return [f"{question} ({'; '.join(whose)}): {why}" for (question, why), whose in told.items()]
 
 
@@ -215,9 +216,11 @@ def _question(about: Reproduces, what: Number | Claim, record: ReproductionRecor
         missed = judge_number(what, record.values, record.silos).reached is False and about.is_own(what)
         return "Why not" if missed else ""
     held = judge_claim(what, record.values, record.silos)
-    if held is not None and held.verdict == "not decided" and record.size in what.why:
-        return "Why not decided"
-    return "Why not" if held is not None and held.verdict == "does not hold" else ""
+    if held is None:
+        return ""
+    if held.verdict == "not decided":
+        return "Why not decided" if record.size in what.why else ""
+    return "Why" if held.verdict == "holds" else "Why not"
 
 
 def _facts(one: Reproduction, record: ReproductionRecord) -> str:
