@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import matplotlib
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from cosilo.config.reproduces import Curve, Number, Reproduces, Size
 from cosilo.report.averages import average
@@ -170,6 +170,7 @@ def _dots(
         axes.set_xlabel("" if what in (PERCENT, BYTES) else what)
         axes.grid(axis="x", color=LINE)
         if what == PERCENT:
+            axes.xaxis.set_major_locator(MaxNLocator(5))  # with more of them "85.0 %" runs into the next one
             axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
         elif what == BYTES:  # methods differ by orders of magnitude
             axes.set_xscale("log")
