@@ -263,6 +263,12 @@ def toml(value):
     return json.dumps(value)
 
 
+def processes_of(folder):
+    """The commands that run with something of a folder; ps cuts lines unless it is told twice not to."""
+    every = subprocess.run(["ps", "-wweo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in every.splitlines() if str(folder) in line]
+
+
 @pytest.mark.slow
 def test_up_tries_a_federation_out_and_leaves_nothing_running(folder, federation):
     done = subprocess.run([COSILO, "up", "federation.toml"], capture_output=True, text=True, timeout=200)
@@ -270,22 +276,18 @@ def test_up_tries_a_federation_out_and_leaves_nothing_running(folder, federation
     assert "mean relative accuracy" in done.stdout
     assert "started the coordinator and 2 silos; their logs: up/logs" in done.stderr
     time.sleep(1)
-    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert str(folder) not in left
+    assert processes_of(folder) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
 def test_up_that_is_killed_leaves_no_process(folder, federation, until, how):
-    def left():
-        return str(folder) in subprocess.run(["ps", "-weo", "args"], capture_output=True, text=True).stdout
-
     (folder / "hold-tree-4").touch()  # the run stays where it is, under way in the jobs of all three
     up = Running("up", "federation.toml", log=folder / "up.log")
     until(lambda: "label: asked" in up.said, patience=180)
-    assert left()
+    assert processes_of(folder)
     up.end(how)
-    until(lambda: not left(), patience=180)
+    until(lambda: not processes_of(folder), patience=180)
 
 
 @pytest.mark.slow
