@@ -18,6 +18,7 @@ from cosilo.runs.run import RunDirectory
 
 REAL = simulator.subprocess.Popen
 TAKEN = "OSError: [Errno 98] Address already in use"
+WRONG = "Communication error with client silo-2: [Errno 104] Connection reset by peer"
 RECIPE = {
     "method": {"use": "local"},
     "simulation": {
@@ -61,15 +62,24 @@ def nothing() -> None:
     pass
 
 
-def test_a_simulator_that_lost_a_port_is_begun_again(folder, starts):
+@pytest.mark.parametrize("lost", [TAKEN, WRONG], ids=["to a listener", "to a silo of others"])
+def test_a_simulator_that_lost_a_port_is_begun_again(folder, starts, lost):
     def finish() -> None:
         happens(folder, Happening.FINISH)
         RunDirectory(folder).set_status("finished")
 
-    said = starts((TAKEN, nothing), ("done", finish))
+    happens(folder, Happening.START)  # in an earlier job
+    said = starts((lost, nothing), ("done", finish))
     simulator.simulate(folder, ["silo-1", "silo-2"])
-    assert said == [TAKEN, "done"]
-    assert (folder / "flare.txt").read_text() == f"{TAKEN}\ndone\n"
+    assert said == [lost, "done"]
+    assert (folder / "flare.txt").read_text() == f"{lost}\ndone\n"
+
+
+def test_a_run_that_is_under_way_is_not_begun_again_when_a_silo_dies(folder, starts):
+    said = starts((WRONG, lambda: happens(folder, Happening.START)))
+    with pytest.raises(RunError, match=r"flare\.txt: FLARE's simulator ended too early; this is its log"):
+        simulator.simulate(folder, ["silo-1", "silo-2"])
+    assert len(said) == 1
 
 
 def test_after_three_times_the_log_is_named(folder, starts):

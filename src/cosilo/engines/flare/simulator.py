@@ -32,8 +32,9 @@ _CLASSES = [
     "cosilo.engines.flare.simulator.SimulatedSite",
 ]
 #: The simulator finds a free port for each silo's process, which takes it only seconds later. If something
-#: else has it by then, this is in the log when the simulator gives up.
-_PORT_TAKEN = "Address already in use"
+#: else has it by then, one of these is in the log when the simulator gives up: the silo's process cannot take
+#: the port, or the simulator spoke with the wrong process.
+_PORT_TAKEN = ("Address already in use", "Communication error with client")
 #: How often a run may be begun because of that.
 _TRIES = 3
 
@@ -89,14 +90,15 @@ def simulate(folder: Path, names: list[str]) -> None:
         site = job.to(SimulatedSite(where), name, id="site")
         job.to(CollabExecutor(client_obj_id=site), name, id="executor", tasks=["*"])
     log = folder / "flare.txt"
+    before = len(RunDirectory(folder).events())
     with bar("on the simulator of FLARE", None) as advance:
         for _ in range(_TRIES):
             said = _simulate_once(job, folder, names, log, advance)
             run = RunDirectory(folder)
             if run.status == "finished":
                 return
-            if _PORT_TAKEN not in said:
-                break
+            if len(run.events()) > before or not any(text in said for text in _PORT_TAKEN):
+                break  # it was under way, or something else is wrong
     stops = [event["text"] for event in run.events() if event["event"] == "stop"]
     raise RunError(stops[-1] if stops else f"{log}: FLARE's simulator ended too early; this is its log")
 
