@@ -18,6 +18,7 @@ FIRST = ReproductionRecord(
     recipes={"iid": "aa", "other": "bb"},
     silos={"iid.cofed.relative": [{"s": 1.1}]},
     curves={"iid.cofed.accuracy over rounds": [[(1.0, 0.5)]]},
+    spent={"iid 200": 30.0, "other 200": 30.0},
     goals={"iid 200": 0.5},
     unequal={"iid": ["Not equal: something"], "other": []},
 )
@@ -32,6 +33,7 @@ def test_seeds_that_were_run_apart():
         silos={"iid.cofed.relative": [{"s": 1.3}]},
         curves={"iid.cofed.accuracy over rounds": [[(1.0, 0.6)]]},
         minutes=30.0,
+        spent={"iid 201": 30.0},
         commit="def5678",
         date="2026-01-02",
         goals={"iid 201": 0.6},
@@ -70,6 +72,7 @@ def test_a_case_of_another_recipe_replaces_what_was_there():
         silos={},
         curves={},
         minutes=10.0,
+        spent={"iid 200": 10.0},
         scale="50 silos",
     )
     both = joined(FIRST, now)
@@ -79,6 +82,7 @@ def test_a_case_of_another_recipe_replaces_what_was_there():
     assert both.recipes == {"iid": "cc", "other": "bb"}
     assert both.minutes == 40.0  # one of the two cases is still that of before
     assert both.scale == "100 silos, 50 silos"
-    grown = replace(FIRST, seeds=[200, 201], values={key: [1.0, 2.0] for key in FIRST.values}, minutes=99.0)
-    assert joined(FIRST, grown).minutes == 99.0
+    more = {f"{case} {seed}": 25.0 for case in ("iid", "other") for seed in (200, 201)}
+    grown = replace(FIRST, seeds=[200, 201], values={key: [1.0, 2.0] for key in FIRST.values}, spent=more)
+    assert joined(FIRST, grown).minutes == 100.0
     assert joined(FIRST, grown).commit == "abc1234"

@@ -55,7 +55,7 @@ class Reproduction:
         return digest(self.case(case, size))
 
     def changed_since(self, record: ReproductionRecord) -> list[str]:
-        """The cases of a record whose recipe is another one now; all, if the record does not tell it."""
+        """The cases of a record whose recipe is another one now."""
         there = [path for path, values in record.values.items() if any(one is not None for one in values)]
         run = dict.fromkeys(ValuePath.parse(path.partition(" / ")[0]).case for path in there)
         now = {case: self.digest(case, record.size) for case in run if case in self.about.case}

@@ -74,7 +74,7 @@ def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionReco
     some.
     """
     seeds = sorted({*old.seeds, *new.seeds})
-    outdated = {case for case, recipe in new.recipes.items() if old.recipes.get(case, recipe) != recipe}
+    outdated = {case for case, recipe in new.recipes.items() if old.recipes.get(case) != recipe}
 
     def rows(one: Mapping[str, list[Any]], other: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         found = {}
@@ -86,10 +86,10 @@ def joined(old: ReproductionRecord, new: ReproductionRecord) -> ReproductionReco
 
     left = {
         cell: minutes
-        for cell, minutes in _spent(old).items()
-        if cell not in _spent(new) and cell.split()[0] not in outdated
+        for cell, minutes in old.spent.items()
+        if cell not in new.spent and cell.split()[0] not in outdated
     }
-    spent = {**left, **_spent(new)}
+    spent = {**left, **new.spent}
     return replace(
         new,
         seeds=seeds,
@@ -115,17 +115,6 @@ def _case(path: str) -> str:
     return path.partition(".")[0]
 
 
-def _spent(record: ReproductionRecord) -> dict[str, float]:
-    """The minutes by case and seed; records that do not tell them have spent as much on each."""
-    cells = dict.fromkeys(
-        f"{_case(path)} {seed}"
-        for path, values in record.values.items()
-        for seed, value in zip(record.seeds, values, strict=True)
-        if value is not None
-    )
-    return record.spent or {cell: round(record.minutes / len(cells), 2) for cell in cells}
-
-
 def _both(one: str, other: str) -> str:
     """Two words for the page, if they differ.
 
@@ -143,8 +132,7 @@ def write_record(record: ReproductionRecord, path: Path) -> None:
 def read_record(path: Path) -> ReproductionRecord:
     """A record from its file."""
     found: dict[str, Any] = read_json(path)
-    known = {one.name for one in fields(ReproductionRecord)}
-    if not known - {"recipes", "silos", "curves", "spent", "goals", "unequal"} <= set(found) <= known:
+    if set(found) != {one.name for one in fields(ReproductionRecord)}:
         raise RunError(f"{path}: is not the record of a reproduction; delete it and reproduce it again")
     return ReproductionRecord(**found)
 

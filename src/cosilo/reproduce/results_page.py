@@ -13,10 +13,9 @@ from cosilo.reproduce.sentences import lead_text, overall, shown, shown_average,
 
 _HEAD = """# Results
 
-What the papers say, and what cosilo finds. `cosilo reproduce --page docs/results.md` writes this page.
-Tables, intervals and verdicts come from the records in `docs/results/`, each made by `cosilo reproduce NAME`.
-What a section says beside its tables, and why something is so, is written by hand in its recipe, with the
-command that a number comes from where no table has it.
+What the papers say, and what cosilo finds. `cosilo reproduce --page docs/results.md` writes this page from
+the records in `docs/results/`, each made by `cosilo reproduce NAME`. Why something is so is written by hand
+in its recipe, with the command that a number comes from where no table has it.
 """
 
 _READING = """## How to read the rest
