@@ -337,6 +337,19 @@ def test_figures_are_whole_and_the_same_every_time(page, tmp_path):
     assert first == {name: (tmp_path / "results" / f"{name}.svg").read_text() for name in library}
 
 
+def test_long_words_leave_room_for_what_they_name(page, tmp_path):
+    long = "control: as much training without labels, non-IID with one subclass and short local training"
+    numbers = [{"text": long, "of": "iid.cofed.relative"}]
+    curve = [{"text": long, "of": {"CoFED": "iid.cofed.accuracy"}}]
+    one = record("named", curves={"iid.cofed.accuracy over rounds": [[(1, 0.5), (2, 0.6)]]})
+    page({"named": reproduction("named", number=numbers, curve=curve)}, one)
+    for name, most in (("named", 50), ("named-curves", 40)):
+        drawn = (tmp_path / "results" / f"{name}.svg").read_text()
+        words = [text for text in re.findall(r">([^<>]+)</text>", drawn) if text in long]
+        assert " ".join(words) == long
+        assert max(map(len, words)) <= most
+
+
 def test_a_figure_shows_what_was_run_and_how_sure_it_is(page, tmp_path):
     def words(**values):
         one = record("swept", silos={}, **values)

@@ -1,6 +1,7 @@
 """The figure of a reproduction, as a file of its own: ours with their spread, and the paper's."""
 
 import io
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
@@ -21,6 +22,8 @@ from cosilo.reproduce.sentences import BYTES, PERCENT, unit
 CurvePoints: TypeAlias = Mapping[str, Sequence[Sequence[tuple[float, float]]]]
 
 _COLOURS = (BLUE, ORANGE, "#3d8b57", "#7b4fa3")
+#: Characters that fit above a panel, and beside the dots without taking more room than these.
+_TITLE, _LABEL = 40, 50
 
 
 def draw(about: Reproduces, sizes: Mapping[Size, ReproductionRecord], earlier: Collection[Size] = ()) -> str:
@@ -71,7 +74,7 @@ def draw_curves(curves: Sequence[Curve], points: CurvePoints) -> str:
                 low = [y - half for y, half in zip(mean, spread, strict=True)]
                 high = [y + half for y, half in zip(mean, spread, strict=True)]
                 axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-            axes.set_title(curve.text)
+            axes.set_title(textwrap.fill(curve.text, _TITLE))
             axes.set_xlabel("simulated seconds" if curve.over == "seconds" else "rounds")
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
             axes.grid(axis="y")
@@ -139,7 +142,8 @@ def _dots(
     """One panel for each unit."""
     panels = _by_unit(numbers)
     heights = [len(mine) + 1 for mine in panels.values()]
-    picture = Figure(figsize=(640 / 72, (30 + 26 * sum(heights)) / 72), layout="constrained")
+    row = 34 if any(len(number.text) > _LABEL for number in numbers) else 26
+    picture = Figure(figsize=(640 / 72, (30 + row * sum(heights)) / 72), layout="constrained")
     rows = picture.subplots(len(panels), height_ratios=heights, squeeze=False)[:, 0]
     for axes, (what, mine) in zip(rows, panels.items(), strict=True):
         places = range(len(mine))[::-1]
@@ -165,7 +169,7 @@ def _dots(
             axes.scatter(
                 [x for _, x in paper], [y for y, _ in paper], marker="|", s=160, color=INK, label="paper"
             )
-        axes.set_yticks(list(places), [number.text for number in mine])
+        axes.set_yticks(list(places), [textwrap.fill(number.text, _LABEL) for number in mine])
         axes.set_ylim(-0.6, len(mine) - 0.4)
         axes.set_xlabel("" if what in (PERCENT, BYTES) else what)
         axes.grid(axis="x", color=LINE)
