@@ -227,8 +227,11 @@ def test_what_cosilo_says_of_itself_is_no_claim_of_the_paper(page):
     claims = [CLAIMS[0], {**CLAIMS[0], "text": "Our own rule helps", "ours": True}]
     values = {**VALUES, "iid.cofed.relative": [1.1, 1.11]}
     text, _ = page({"one": reproduction(claim=claims)}, record(size="night", values=values))
-    own = "  - holds: `one`, night: Our own rule helps (+0.041 to +0.169, 2 seeds).\n"
-    assert f"- Not the paper's claims, but cosilo's:\n{own}" in text
+    assert (
+        "- Claims that are cosilo's own, and not the paper's, hold in the sections below: `one` 1 of 1.\n"
+        in text
+    )
+    assert "| Our own rule helps | – | **holds** (+0.041 to +0.169, 2 seeds)" in text.replace("not run", "–")
     assert "- **Hold** (1)\n  - `one`, night: More than nothing (" in text
     assert "1 of 1 claims hold" in text
 
@@ -261,7 +264,7 @@ def test_a_row_that_has_some_of_the_seeds_says_how_many(page):
 def test_the_first_page_of_the_docs_is_one_page():
     text = (Path(__file__).parents[2] / "docs" / "results.md").read_text("utf-8")
     first = text[: text.index("## How to read")]
-    assert len(first.splitlines()) <= 70
+    assert len([line for line in first.splitlines() if line]) <= 60
     assert max(map(len, first.splitlines())) <= 600
 
 

@@ -74,8 +74,7 @@ def summary(library: Mapping[str, Reproduction], records: Records) -> str:
     if small or waiting:
         lines.append("### Not run at night\n")
     if small:
-        names = ", ".join(f"`{name}` {_hint(claims)}" for name, claims in small.items())
-        lines.append(f"- At laptop size only; how many claims hold there: {names}.")
+        lines.append(f"- At laptop size only; how many claims hold there: {_hints(small)}.")
     if waiting:
         names = ", ".join(f"`{name}` {count}" for name, count in waiting.items())
         lines.append(f"- Not at all; how many claims there are: {names}.")
@@ -91,14 +90,14 @@ def _of_paper(
 ) -> list[str]:
     """What was run at night or larger; the rest goes to those that are told at the end."""
     told: dict[Verdict, list[Standing]] = {"holds": [], "does not hold": [], "not decided": []}
-    own: list[Standing] = []
+    own: dict[str, list[Standing]] = {}
     for one in reproductions:
         for claim in one.about.claim:
             where = standing(one, claim, records)
             if where is None:
                 waiting[one.name] += 1
             elif claim.ours and where.size != "laptop":
-                own.append(where)
+                own.setdefault(one.name, []).append(where)
             elif where.size == "laptop":
                 small.setdefault(one.name, []).append(where)
             else:
@@ -113,18 +112,10 @@ def _of_paper(
         if some:
             lines += [f"- **{heads[verdict]}** ({len(some)})", *_lines(some)]
     if own:
-        lines += ["- Not the paper's claims, but cosilo's:", *_own_lines(own)]
+        lines.append(
+            f"- Claims that are cosilo's own, and not the paper's, hold in the sections below: {_hints(own)}."
+        )
     return [*lines, ""]
-
-
-def _own_lines(claims: Iterable[Standing]) -> list[str]:
-    """What cosilo says of itself, each with its verdict."""
-    told: dict[Verdict, list[Standing]] = {}
-    for where in claims:
-        told.setdefault(where.verdict, []).append(where)
-    return [
-        line.replace("  - ", f"  - {verdict}: ", 1) for verdict, some in told.items() for line in _lines(some)
-    ]
 
 
 def _lines(claims: Iterable[Standing]) -> list[str]:
@@ -154,10 +145,14 @@ def _reason(where: Standing) -> str:
     return _first_sentence(where.why)
 
 
-def _hint(claims: list[Standing]) -> str:
-    """What laptop size says."""
-    hold = sum(where.found.verdict == "holds" for where in claims)
-    return f"{hold} of {len(claims)}" + ("*" if any(where.earlier for where in claims) else "")
+def _hints(by_name: Mapping[str, list[Standing]]) -> str:
+    """How many claims of each reproduction hold."""
+    texts = []
+    for name, claims in by_name.items():
+        hold = sum(where.found.verdict == "holds" for where in claims)
+        mark = "*" if any(one.earlier for one in claims) else ""
+        texts.append(f"`{name}` {hold} of {len(claims)}{mark}")
+    return ", ".join(texts)
 
 
 def _first_sentence(text: str) -> str:

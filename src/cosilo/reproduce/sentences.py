@@ -63,7 +63,7 @@ def _form(number: Number, value: float) -> str:
     if unit(number) == PERCENT:
         return f"{100 * value:.1f}"
     if unit(number) in (RATIO, TAUGHT):
-        return f"{value:.3f}"
+        return f"{value:.3f}".replace("-", "−")
     if unit(number) == BYTES:
         return size(value)
     return f"{value:,.1f}"
