@@ -72,7 +72,7 @@ def summary(library: Mapping[str, Reproduction], records: Records) -> str:
         mine = [one for one in library.values() if one.about.paper == paper]
         lines += _of_paper(paper, mine, records, small, waiting)
     if small or waiting:
-        lines.append("### Not run at night\n")
+        lines.append("### Not run at night")
     if small:
         lines.append(f"- At laptop size only; how many claims hold there: {_hints(small)}.")
     if waiting:
@@ -107,7 +107,7 @@ def _of_paper(
         "does not hold": "Do not hold",
         "not decided": "Not decided",
     }
-    lines = [f"### {paper}\n"]
+    lines = [f"### {paper}"]
     for verdict, some in told.items():
         if some:
             lines += [f"- **{heads[verdict]}** ({len(some)})", *_lines(some)]

@@ -22,7 +22,7 @@ from cosilo.reproduce.sentences import BYTES, PERCENT, unit
 CurvePoints: TypeAlias = Mapping[str, Sequence[Sequence[tuple[float, float]]]]
 
 _COLOURS = (BLUE, ORANGE, "#3d8b57", "#7b4fa3")
-#: Characters that fit above a panel, and beside the dots without taking more room than these.
+#: Characters in a line above a panel, and in a line beside the dots.
 _TITLE, _LABEL = 40, 50
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from cosilo.config.reproduces import Size
 from cosilo.errors import RunError
 from cosilo.runs.durable_files import read_json, write_json
+from cosilo.text import listing
 from cosilo.version import __version__
 
 #: What the file of a record is called, in the folder of its reproduction.
@@ -132,8 +133,11 @@ def write_record(record: ReproductionRecord, path: Path) -> None:
 def read_record(path: Path) -> ReproductionRecord:
     """A record from its file."""
     found: dict[str, Any] = read_json(path)
-    if set(found) != {one.name for one in fields(ReproductionRecord)}:
-        raise RunError(f"{path}: is not the record of a reproduction; delete it and reproduce it again")
+    if other := set(found) ^ {one.name for one in fields(ReproductionRecord)}:
+        raise RunError(
+            f"{path}: is not the record of a reproduction; delete it and reproduce it again, which keeps "
+            f"finished runs (other than in this version: {listing(sorted(other))})"
+        )
     return ReproductionRecord(**found)
 
 
