@@ -81,9 +81,11 @@ def test_a_damaged_large_reply_is_named(tmp_path):
     path.unlink()
     with pytest.raises(RunError, match=r"a\.safetensors: is damaged"):
         Replies(entry)["a"]
-    again = Replies(Journal(tmp_path / "j").entry(1, "label", ["a"]))
+    with pytest.raises(RunError, match=r"a\.safetensors: is damaged \(it is missing\)"):
+        Replies(Journal(tmp_path / "j").entry(1, "label", ["a"]))["a"]
+    (tmp_path / "j/00001-label/small").unlink()
     with pytest.raises(RunError, match=r"00001-label/small: is damaged \(no reply of 'a'\)"):
-        again["a"]
+        Replies(Journal(tmp_path / "j").entry(1, "label", ["a"]))["a"]
 
 
 def test_small_replies_share_a_file(tmp_path):

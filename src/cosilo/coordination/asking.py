@@ -4,7 +4,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cosilo.errors import CosiloError, RunError
 from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
@@ -13,7 +13,6 @@ from cosilo.protocol.forms import Expected
 from cosilo.protocol.message import Fields, Message, check, describe, payload
 from cosilo.protocol.step import HELLO, Step
 from cosilo.protocol.wire import decode, encode
-from cosilo.runs.durable_files import checksum
 from cosilo.runs.journal import Arrival, Entry, Journal
 from cosilo.text import plain
 
@@ -130,18 +129,14 @@ class Asking:
         """Send the asks that have no reply yet, and keep what comes back."""
         step = self._steps[entry.step]
         started = time.monotonic()
-        missing, there = [], entry.there
+        there = entry.there
+        missing = [name for name in entry.silos if name not in there]
         for name in entry.silos:
-            # A reply that arrived before a crash, in an ask that was not completed.
             if name in there:
-                content, fields = entry.content(name), describe(entry.read(name), step.fields)
-                entry.arrivals[name] = Arrival(0.0, fields, checksum(content))
-                entry.received[name] = len(content)
                 body(name)  # for its size
+                reply = self._replay(entry, step, name, valid)
                 if line:
-                    line.take(name)
-            else:
-                missing.append(name)
+                    line.take(name, reply)
         self.tell(Happening.ASK, ask=entry.number, step=entry.step, silos=missing)
 
         def ask(name: str) -> Ask:
@@ -156,31 +151,60 @@ class Asking:
 
     def _receive(self, entry: Entry, step: Step, answer: Answer, valid: Check | None) -> Fields | None:
         """Keep an answer, or note why it is none; returns what it says."""
-        failure = reply = None
         if isinstance(answer.content, Failure):
             failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
-        else:
-            entry.received[answer.silo] = len(answer.content)
-            try:
-                reply = self._checked(step, answer.silo, answer.content, valid)
-                fields = describe(reply, step.fields)
-            except Exception as error:  # nothing that a silo sends stops the others
-                what = (
-                    str(error) if isinstance(error, CosiloError) else f"checking it: {type(error).__name__}"
-                )
-                text = f"silo {answer.silo!r}: its reply was rejected: {what}"
-                failure, reply = Failure(FailureKind.REJECTED, text), None
-            else:
-                arrival = Arrival(round(answer.seconds, 6), fields, checksum(answer.content))
-                entry.keep(answer.silo, answer.content, arrival, answer.file)
-                self._answered[answer.silo] = entry.number
-        facts: dict[str, object] = {"ask": entry.number, "step": entry.step, "silo": answer.silo}
-        if failure:
-            entry.failures[answer.silo] = failure
-            self.tell(Happening.FAILURE, **facts, kind=failure.kind, text=failure.text)
-        else:
-            self.tell(Happening.REPLY, **facts, seconds=round(answer.seconds, 3))
+            self._fail(entry, answer.silo, failure)
+            return None
+        accepted = self._accepted(entry, step, answer.silo, answer.content, valid)
+        if isinstance(accepted, Failure):
+            self._fail(entry, answer.silo, accepted)
+            return None
+        reply, form = accepted
+        entry.keep(answer.silo, answer.content, Arrival(round(answer.seconds, 6), form), answer.file)
+        self._answered[answer.silo] = entry.number
+        self.tell(
+            Happening.REPLY,
+            ask=entry.number,
+            step=entry.step,
+            silo=answer.silo,
+            seconds=round(answer.seconds, 3),
+        )
         return reply
+
+    def _replay(self, entry: Entry, step: Step, silo: str, valid: Check | None) -> Fields | None:
+        """Take up a reply that arrived before a crash, in an ask that was not completed, like a fresh one."""
+        accepted = self._accepted(entry, step, silo, entry.content(silo), valid)
+        if isinstance(accepted, Failure):
+            self._fail(entry, silo, accepted)
+            return None
+        reply, form = accepted
+        entry.keep_again(silo, form)
+        self._answered[silo] = entry.number
+        return reply
+
+    def _accepted(
+        self, entry: Entry, step: Step, silo: str, content: bytes, valid: Check | None
+    ) -> tuple[Fields, dict[str, dict[str, Any]]] | Failure:
+        """What a reply says and the form of its fields, or why it is rejected."""
+        entry.received[silo] = len(content)
+        try:
+            reply = self._checked(step, silo, content, valid)
+            return reply, describe(reply, step.fields)
+        except Exception as error:  # nothing that a silo sends stops the others
+            what = str(error) if isinstance(error, CosiloError) else f"checking it: {type(error).__name__}"
+            return Failure(FailureKind.REJECTED, f"silo {silo!r}: its reply was rejected: {what}")
+
+    def _fail(self, entry: Entry, silo: str, failure: Failure) -> None:
+        """Note why a silo gave no usable answer."""
+        entry.failures[silo] = failure
+        self.tell(
+            Happening.FAILURE,
+            ask=entry.number,
+            step=entry.step,
+            silo=silo,
+            kind=failure.kind,
+            text=failure.text,
+        )
 
     def _checked(self, step: Step, silo: str, content: bytes, valid: Check | None) -> Fields:
         """What a reply says, if it is all that the step declares and the method wants."""

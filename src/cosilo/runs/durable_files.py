@@ -18,6 +18,7 @@ from cosilo.errors import RunError
 _CHECKSUM = "checksum"
 #: Longer JSON, in characters, is for programs only.
 _READABLE = 2**18
+_DECODER = json.JSONDecoder()
 #: Bytes of a file that are read at a time.
 _BLOCK = 2**20
 
@@ -173,31 +174,56 @@ def as_line(value: dict[str, Any]) -> str:
     return json.dumps({**value, _CHECKSUM: _checksum(value)}, ensure_ascii=False) + "\n"
 
 
-def from_line(line: bytes) -> dict[str, Any]:
-    """What `as_line` was given; a ValueError for anything else."""
+def from_line(line: bytes, *, older: bool = False) -> dict[str, Any]:
+    """What `as_line` was given; a ValueError for anything else.
+
+    With `older` a line may have no checksum, as in logs of earlier versions.
+    """
     try:
         found = json.loads(line)
     except RecursionError:
         found = None
-    if not isinstance(found, dict) or not _as_written(found):
+    if not isinstance(found, dict) or not (older or _CHECKSUM in found) or not _as_written(found):
         raise ValueError("its checksum differs")
     return found
+
+
+def is_cut_short(line: bytes) -> bool:
+    """Whether a line is what a crash leaves of one: its beginning.
+
+    A whole line that ends in anything but a line break is damaged, and so is all that follows it.
+    """
+    if line.endswith(b"\n"):
+        return False
+    text = line.decode("utf-8", "replace")
+    try:
+        _, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return True
+    return bool(end == len(text))
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The whole lines of a log; a last line that a crash cut short is not one."""
     if not path.exists():
         return []
+    *lines, rest = path.read_bytes().split(b"\n")
+    if rest and not is_cut_short(rest):
+        raise _damaged_line(path, len(lines) + 1)
     found = []
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+    for number, line in enumerate(lines, start=1):
         try:
-            found.append(from_line(line))
+            found.append(from_line(line, older=True))
         except ValueError:
-            raise RunError(
-                f"{path}: line {number} is damaged, not as it was written; restore the file from a copy, or "
-                "move it away and resume the run"
-            ) from None
+            raise _damaged_line(path, number) from None
     return found
+
+
+def _damaged_line(path: Path, number: int) -> RunError:
+    return RunError(
+        f"{path}: line {number} is damaged, not as it was written; restore the file from a copy, or "
+        "move it away and resume the run"
+    )
 
 
 def drop_partial_line(path: Path) -> None:
@@ -206,8 +232,11 @@ def drop_partial_line(path: Path) -> None:
         return
     data = path.read_bytes()
     whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        write(path, data[:whole])
+    if whole == len(data):
+        return
+    if not is_cut_short(data[whole:]):
+        raise _damaged_line(path, data.count(b"\n") + 1)
+    write(path, data[:whole])
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,12 @@ from cosilo.runs.durable_files import (
     checksum,
     drop_partial_line,
     explain_write_errors,
-    link,
     read_json,
     read_lines,
     write,
     write_json,
 )
-from cosilo.runs.silo_state import LARGE
-from cosilo.runs.small_replies import SmallReplies
+from cosilo.runs.reply_store import ReplyStore
 
 
 @dataclass
@@ -36,12 +34,22 @@ class Arrival:
     #: Of the reply; empty in runs of earlier versions.
     checksum: str = ""
 
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Arrival":
+        """Make one of what a line or `done.json` says; what this version does not know is left out."""
+        known = {one.name for one in fields(cls)}
+        return cls(**{key: value for key, value in record.items() if key in known})
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is kept with the reply as it arrives; its fields tell their form themselves."""
+        return {key: value for key, value in vars(self).items() if key not in ("fields", "checksum")}
+
 
 @dataclass
 class Entry:
     """One ask: who was asked for what, and what came back.
 
-    Has its own folder: a file for each large reply, and one for all small ones.
+    Has its own folder, with the replies (`reply_store`) and, when all is over, `done.json`.
     """
 
     folder: Path
@@ -61,46 +69,60 @@ class Entry:
     failures: dict[str, Failure] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._small = SmallReplies(self.folder / "small")
-        #: Whose large replies are there.
-        self._large = {path.stem for path in self.folder.glob("*.safetensors")}
+        self._store = ReplyStore(self.folder)
 
-    def _path(self, silo: str) -> Path:
-        return self.folder / f"{silo}.safetensors"
+    @classmethod
+    def read_done(cls, folder: Path) -> "Entry":
+        """Read a completed ask."""
+        path = folder / "done.json"
+        record = read_json(path)
+        try:
+            return cls(
+                folder,
+                record["number"],
+                record["step"],
+                record["silos"],
+                timed=record["timed"],
+                done=True,
+                seconds=record["seconds"],
+                sent=record.get("sent", {}),
+                received=record.get("received", {}),
+                arrivals={name: Arrival.from_record(one) for name, one in record["arrivals"].items()},
+                failures={name: _failure(failure) for name, failure in record["failures"].items()},
+            )
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise RunError(f"{path}: is damaged; delete the file and resume the run") from None
 
     def keep(self, silo: str, body: bytes, arrival: Arrival, file: Path | None = None) -> None:
         """Have a reply on disk: it is never asked for again. The silo's `file` of it gets another name."""
-        if len(body) < LARGE:
-            self._small.add(silo, body)
-        else:
-            if file is None or not link(file, self._path(silo)):
-                write(self._path(silo), body)
-            self._large.add(silo)
+        arrival.checksum = self._store.add(silo, body, arrival.facts(), file)
         self.arrivals[silo] = arrival
+
+    def keep_again(self, silo: str, form: dict[str, dict[str, Any]]) -> None:
+        """Take up a reply that is `there`, when it has been checked; `form` is that of its fields."""
+        self.arrivals[silo] = Arrival.from_record({**self._store.facts(silo), "fields": form})
 
     @property
     def there(self) -> set[str]:
-        """The silos whose replies are on disk."""
-        return {*self._small, *self._large}
+        """The silos whose replies are on disk with their checksums.
+
+        Replies of a version without these to an ask that it did not complete are asked for again:
+        they cannot be verified.
+        """
+        return set(self._store)
 
     def content(self, silo: str) -> bytes:
-        """A reply on disk, as it came."""
-        return self._path(silo).read_bytes() if silo in self._large else self._small.read(silo)
+        """Read a reply as it came: the only way to one on disk, and it verifies length and checksum."""
+        arrival = self.arrivals.get(silo)
+        return self._store.read(silo, arrival.checksum if arrival else "")
 
     def read(self, silo: str) -> Fields:
-        """A reply from disk."""
-        path = self._path(silo) if silo in self._large else self._small.path
-        arrival = self.arrivals.get(silo)
+        """Read what a reply says from disk."""
+        content = self.content(silo)
         try:
-            content = self.content(silo)
-            if arrival is not None and arrival.checksum and checksum(content) != arrival.checksum:
-                raise BadMessage("its checksum differs")
             return Fields(decode(content))
-        except (BadMessage, FileNotFoundError) as error:
-            raise RunError(
-                f"{path}: is damaged ({error}); if its folder is the last in the journal, "
-                "delete that folder and resume, else start a new run"
-            ) from None
+        except BadMessage as error:
+            raise RunError(f"{self.folder}: the reply of {silo!r} cannot be read: {error}") from None
 
     def record(self) -> dict[str, Any]:
         """All that is known of the ask but the replies themselves."""
@@ -118,7 +140,10 @@ class Entry:
 
 
 def replies_in(folder: Path) -> dict[str, bytes]:
-    """All replies in the folder of an ask, as they came, by silo."""
+    """Return all replies in the folder of an ask, as they came, by silo."""
+    if (folder / "done.json").exists():
+        entry = Entry.read_done(folder)
+        return {silo: entry.content(silo) for silo in sorted(entry.arrivals)}
     entry = Entry(folder, 0, "", [])
     return {silo: entry.content(silo) for silo in sorted(entry.there)}
 
@@ -275,39 +300,17 @@ class Journal:
                 f"{others[0]}: the journal says that ask {number} was {others[0].name[6:]!r}, "
                 f"the method now asks for {step!r}; the method or its settings changed: start a new run"
             )
-        if (folder / "done.json").exists():
-            return self._read(folder, silos)
+        path = folder / "done.json"
+        if path.exists():
+            entry = Entry.read_done(folder)
+            if entry.silos != silos:
+                raise RunError(f"{path}: was sent to other silos than those asked now; start a new run")
+            return entry
         with explain_write_errors(folder):
             folder.mkdir(exist_ok=True)
         for leftover in folder.glob("*.part"):
             leftover.unlink()
         return Entry(folder, number, step, silos, timed)
-
-    def _read(self, folder: Path, silos: list[str]) -> Entry:
-        path = folder / "done.json"
-        record = read_json(path)
-        try:
-            if record["silos"] != silos:
-                raise RunError(f"{path}: was sent to other silos than those asked now; start a new run")
-            return Entry(
-                folder,
-                record["number"],
-                record["step"],
-                silos,
-                timed=record["timed"],
-                done=True,
-                seconds=record["seconds"],
-                sent=record["sent"],
-                received=record.get("received", {}),
-                arrivals={name: _arrival(arrival) for name, arrival in record["arrivals"].items()},
-                failures={name: _failure(failure) for name, failure in record["failures"].items()},
-            )
-        except (KeyError, TypeError, AttributeError, ValueError):
-            raise RunError(f"{path}: is damaged; delete the file and resume the run") from None
-
-
-def _arrival(record: Mapping[str, Any]) -> Arrival:
-    return Arrival(record["seconds"], record["fields"], record.get("checksum", ""))
 
 
 def _failure(record: Mapping[str, str]) -> Failure:
