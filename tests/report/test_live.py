@@ -1,7 +1,6 @@
 """The page of a run that goes on, in a real browser where there is one."""
 
 import http.client
-import json
 import shutil
 import subprocess
 import threading
@@ -13,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from cosilo import CoFED, ConfigError, Federation, Run
 from cosilo.report.live_server import LiveServer
+from cosilo.runs.durable_files import read_json, write_json
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -101,8 +101,8 @@ def test_in_a_browser(going_on, tmp_path):
     with LiveServer(folder) as server:
         shown = browser(server.address, "--dump-dom")
         assert "step <code>update</code>" in shown
-        so_far = json.loads((folder / "so_far.json").read_text())
-        (folder / "so_far.json").write_text(json.dumps([*so_far, ["round 9", 0.987, 3]]))
+        stages = read_json(folder / "so_far.json")["stages"]
+        write_json(folder / "so_far.json", {"stages": [*stages, ["round 9", 0.987, 3]]})
         shown = browser(server.address, "--dump-dom", wait=5000)
         assert "98.7%" in shown
         Slow.go.set()

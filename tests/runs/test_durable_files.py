@@ -1,5 +1,6 @@
 """Files that are whole or not there, and logs that outlive a crash."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,53 @@ def test_a_file_is_written_over_unless_it_has_another_name(tmp_path):
     write(old, b"2" * 2**16, over=new)
     assert other.read_bytes() == b"1" * 2**16
     assert (other.stat().st_ino, new.exists()) == (space, False)
+
+
+def flipped(content: bytes) -> Iterator[bytes]:
+    """Every content that differs in one bit."""
+    for place in range(len(content)):
+        for bit in range(8):
+            other = bytearray(content)
+            other[place] ^= 1 << bit
+            yield bytes(other)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_no_flipped_bit_changes_what_a_file_says(tmp_path, indent):
+    path, value = tmp_path / "x.json", {"silos": ["a", "b"], "αβ": 0.25, "of": {"a": 1, "c": None}}
+    write_json(path, value, indent=indent)
+    named = 0
+    for content in flipped(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            assert read_json(path) == value
+        except RunError:
+            named += 1
+    assert named > 0.95 * 8 * len(path.read_bytes())
+
+
+def test_no_flipped_bit_changes_what_a_log_says(tmp_path):
+    log, lines = tmp_path / "log.jsonl", [{"ask": 1}, {"ask": 2, "*": "JJ"}, {"ask": 3}]
+    for line in lines:
+        append_line(log, line)
+    for content in flipped(log.read_bytes()):
+        log.write_bytes(content)
+        try:
+            assert read_lines(log) == lines
+        except RunError:
+            continue
+
+
+def test_a_last_line_that_ends_in_something_else_is_not_cut_off(tmp_path):
+    log = tmp_path / "log.jsonl"
+    append_line(log, {"a": 1})
+    append_line(log, {"a": 2})
+    log.write_bytes(log.read_bytes()[:-1] + b"\x0b")
+    for read in (read_lines, drop_partial_line):
+        with pytest.raises(RunError, match=r"log\.jsonl: line 2 is damaged"):
+            read(log)
+    log.write_bytes(log.read_bytes()[:-1])  # a crash, just before the line break
+    assert read_lines(log) == [{"a": 1}]
+    drop_partial_line(log)
+    append_line(log, {"a": 3})
+    assert read_lines(log) == [{"a": 1}, {"a": 3}]

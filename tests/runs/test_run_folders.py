@@ -29,6 +29,11 @@ def test_runs_are_listed_oldest_first_and_damaged_ones_passed_over(tmp_path, fed
     (tmp_path / "c").mkdir()
     (tmp_path / "c/run.json").write_text("{")
     assert [run.folder.name for run in runs_in(tmp_path)] == ["b", "a"]
+    told = []
+    runs_in(tmp_path, told.append)
+    assert told == [
+        f"left out: {tmp_path / 'c/run.json'}: is damaged (not JSON); restore it or start a new run"
+    ]
     assert new_folder_name(tmp_path, "local").name.endswith("-local-1")
 
 

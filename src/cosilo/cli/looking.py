@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cosilo.cli.arguments import RunFolder
-from cosilo.cli.printing import new_table, say, show
+from cosilo.cli.printing import new_table, say, show, tell
 from cosilo.errors import RunError
 from cosilo.text import near_file
 
@@ -31,7 +31,7 @@ def runs(parent: Annotated[Path, typer.Argument(help="The folder to look in.")] 
     """List runs with their status and mean relative accuracy."""
     from cosilo.runs.run_folders import runs_in
 
-    found = runs_in(parent)
+    found = runs_in(parent, tell)
     if not found:
         _silo_runs(parent)
         return

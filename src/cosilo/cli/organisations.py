@@ -95,7 +95,7 @@ def status(kit: Kit) -> None:
     with session(kit) as server:
         say(f"silos that are there: {', '.join(sorted(server.connected())) or 'none'}")
     table = new_table("run", "method", "status", "last event")
-    for run in runs_in(Path(read_kit_settings(server_kit(kit)).runs)):
+    for run in runs_in(Path(read_kit_settings(server_kit(kit)).runs), tell):
         events = run.events()
         last = events[-1] if events else {}
         told = " ".join(str(last[key]) for key in ("event", "step", "silo") if key in last)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 from cosilo.coordination.asking import SilosDoNotFit, TooFew
@@ -180,13 +181,10 @@ class Institution(Participant):
             self.members.meet()
             self._met = True
         path = self._record.folder / "step.json"
-        known = [0, 0] if number == 1 and not path.exists() else read_json(path)
-        if not (isinstance(known, list) and len(known) == 2 and all(type(n) is int for n in known)):
-            raise RunError(f"{path}: is damaged; restore it or start a new run")
-        ask, after = known
+        ask, after = (0, 0) if number == 1 and not path.exists() else _read_step(path)
         if ask != number:
             after = max(after, self._journal.last_number)
-            write_json(path, [number, after])
+            write_json(path, {"ask": number, "after": after})
         self.members.go_on_from(after)
 
     def _tell_owner(self, number: int, step: str) -> None:
@@ -243,3 +241,15 @@ class Institution(Participant):
             for ask in read_lines(self._record.folder / "asks.jsonl")
             for name, failure in ask["failures"].items()
         ]
+
+
+def _read_step(path: Path) -> tuple[int, int]:
+    """Read the coordinator's ask that is being done, and the last ask of the institution before it.
+
+    Earlier versions wrote both in a list, without a checksum.
+    """
+    known = read_json(path)
+    numbers = [known.get("ask"), known.get("after")] if isinstance(known, dict) else known
+    if not (isinstance(numbers, list) and len(numbers) == 2 and all(type(n) is int for n in numbers)):
+        raise RunError(f"{path}: is damaged; restore it or start a new run")
+    return numbers[0], numbers[1]

@@ -180,7 +180,7 @@ class _Curve:
             for stage, each in scores.items()
             if each
         ]
-        write_json(self._path, means)
+        write_json(self._path, {"stages": means})
 
 
 def _within(silos: Silos, vocabulary: Iterable[str] | None) -> None:

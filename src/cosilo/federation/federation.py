@@ -362,7 +362,8 @@ def _own_logs(path: Path, failed: Mapping[str, Failure]) -> str:
     for name, failure in failed.items():
         log = path / "silos" / name / "log.txt"
         if failure.kind in (FailureKind.LEARNER, FailureKind.ERROR) and log.exists():
-            last = log.read_text(encoding="utf-8").strip().splitlines()[-1]
+            text = log.read_text(encoding="utf-8", errors="replace").strip()
+            last = text.rpartition("\n")[2]
             if last.partition(": ")[2] not in failure.text:  # it knows more than was said already
                 lines.append(f"\n{log}: {last}")
     return "".join(lines)

@@ -24,7 +24,8 @@ def live_part(run: RunDirectory) -> str:
     number = None if last is None else last["ask"]
     told = [event for event in events if event.get("ask") == number and number is not None]
     path = run.folder / "so_far.json"
-    stages = read_json(path) if path.exists() else []
+    kept = read_json(path) if path.exists() else {}
+    stages = kept["stages"] if isinstance(kept, dict) and kept else []
     return (
         environment()
         .get_template("live_part.html")

@@ -23,10 +23,15 @@ def write_silo_page(run: SiloRun) -> Path:
         models=_models(run),
         decision=_decision(run),
         used=chosen(run.folder) or "what the run ended with",
-        log=(run.folder / "log.txt").read_text("utf-8") if (run.folder / "log.txt").exists() else "",
+        log=_read_log(run.folder / "log.txt"),
     )
     write(path, text.encode())
     return path
+
+
+def _read_log(path: Path) -> str:
+    """Return a text for people, whatever has become of its bytes; nothing if there is none."""
+    return path.read_text("utf-8", errors="replace") if path.exists() else ""
 
 
 def _scores(scores: dict[str, Any]) -> list[tuple[str, str, float, int, dict[str, float]]]:

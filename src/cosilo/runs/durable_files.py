@@ -132,11 +132,22 @@ def _checksum(value: dict[str, Any]) -> str:
 
 
 def _as_written(value: Any) -> bool:
-    """Whether a value is what its checksum, which is taken off it, says; if it has none, it is."""
-    if not isinstance(value, dict) or _CHECKSUM not in value:
+    """Whether a value is what its checksum, which is taken off it, says; if it has none, it is.
+
+    A key in which one bit differs is that of a damaged checksum.
+    """
+    if not isinstance(value, dict):
         return True
+    if _CHECKSUM not in value:
+        return not any(_differ_in_one_bit(key, _CHECKSUM) for key in value)
     told = value.pop(_CHECKSUM)
     return bool(told == _checksum(value))
+
+
+def _differ_in_one_bit(one: str, other: str) -> bool:
+    if len(one) != len(other):
+        return False
+    return sum((ord(a) ^ ord(b)).bit_count() for a, b in zip(one, other, strict=True)) == 1
 
 
 def checksum(*parts: bytes) -> str:
@@ -174,16 +185,16 @@ def as_line(value: dict[str, Any]) -> str:
     return json.dumps({**value, _CHECKSUM: _checksum(value)}, ensure_ascii=False) + "\n"
 
 
-def from_line(line: bytes, *, older: bool = False) -> dict[str, Any]:
+def from_line(line: bytes) -> dict[str, Any]:
     """What `as_line` was given; a ValueError for anything else.
 
-    With `older` a line may have no checksum, as in logs of earlier versions.
+    A line without a checksum, of a log of an earlier version, is taken as it is.
     """
     try:
         found = json.loads(line)
     except RecursionError:
         found = None
-    if not isinstance(found, dict) or not (older or _CHECKSUM in found) or not _as_written(found):
+    if not isinstance(found, dict) or not _as_written(found):
         raise ValueError("its checksum differs")
     return found
 
@@ -213,7 +224,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     found = []
     for number, line in enumerate(lines, start=1):
         try:
-            found.append(from_line(line, older=True))
+            found.append(from_line(line))
         except ValueError:
             raise _damaged_line(path, number) from None
     return found

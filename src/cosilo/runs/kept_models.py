@@ -28,6 +28,15 @@ def model_bytes(record: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
+def check_models(record: Path) -> None:
+    """Raise unless all models in a record are as they were written."""
+    continued = last_continued(record)
+    for folder in (record, *([continued] if continued else [])):
+        state = last_state(folder)
+        if state is not None:
+            state.check_files(folder)
+
+
 def last_continued(record: Path) -> Path | None:
     """The folder of what came of the last training with more data."""
     return max((record / "continued").glob("[0-9]*[0-9]"), default=None)

@@ -1,7 +1,7 @@
 """Folders of runs: a new one, that of an unfinished run, all in a folder."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,13 @@ def new_folder_name(parent: Path, method: str) -> Path:
     return parent / f"{stem}-{number}"
 
 
-def runs_in(parent: Path) -> list[RunDirectory]:
-    """All runs in a folder, the oldest first; everything else is skipped."""
+def runs_in(parent: Path, tell: Callable[[str], None] | None = None) -> list[RunDirectory]:
+    """All runs in a folder, the oldest first; `tell` is called with what is wrong with damaged ones."""
     found = []
     for path in sorted(parent.glob("*/run.json")):
         try:
             found.append(RunDirectory(path.parent))
-        except RunError:
-            continue
+        except RunError as error:
+            if tell is not None:
+                tell(f"left out: {error}")
     return sorted(found, key=lambda run: str(run.about["created"]))

@@ -19,7 +19,7 @@ from cosilo.errors import RunError
 from cosilo.protocol.message import Fields
 from cosilo.protocol.stage import Measure, Score, Stage
 from cosilo.protocol.wire import decode
-from cosilo.runs.durable_files import as_line, checksum, from_line, write
+from cosilo.runs.durable_files import as_line, checksum, checksum_of_file, from_line, write
 
 #: From this many bytes on, a reply has a file to itself: it is given another name instead of being copied.
 LARGE = 2**16
@@ -46,7 +46,7 @@ class SiloState:
     #: The folders of its models: "model", "trial" and "spare", as the silo has them, and "local", the model
     #: of local training.
     models: Mapping[str, str] = field(default_factory=dict)
-    #: The SHA-256 of each of their files.
+    #: The checksum of each of their files.
     files: Mapping[str, str] = field(default_factory=dict)
     #: What a method left beside the model, encoded.
     notes: bytes = b""
@@ -82,6 +82,13 @@ class SiloState:
             Stage.parse(stage): {Measure(measure): Score(**score) for measure, score in scores.items()}
             for stage, scores in self.scores.items()
         }
+
+    def check_files(self, folder: Path) -> None:
+        """Raise unless all files of its models are as they were written."""
+        for name, whole in self.files.items():
+            file = folder / name
+            if not file.exists() or checksum_of_file(file) != whole:
+                raise RunError(f"{file}: is damaged (its checksum differs); restore it or start a new run")
 
     def write(self, folder: Path) -> None:
         """Write it, whole or not at all, over a file that is no longer needed."""
