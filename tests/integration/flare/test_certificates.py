@@ -13,6 +13,7 @@ from cosilo.cli.main import main
 pytest.importorskip("nvflare")
 from cosilo.engines.flare import processes
 from cosilo.engines.flare.admission import make_all
+from cosilo.engines.flare.kit_manifest import drop_manifest
 from cosilo.engines.flare.reach import address
 from cosilo.engines.flare.session import session
 
@@ -65,6 +66,7 @@ def test_a_client_of_flare_with_a_foreign_certificate_does_not_get_in(deployment
     """It trusts our coordinator, and has a silo's name; ours stays connected."""
     kit = foreign["tree"]
     shutil.copy(deployment.kits["tree"] / "startup" / "rootCA.pem", kit / "startup")
+    drop_manifest(kit)  # which anyone can who changes files on purpose
     before = (deployment.folder / "server.log").read_text().count("tree")
     try:
         processes.start_site(kit, deployment.file("tree"), deployment.folder / "nowhere")

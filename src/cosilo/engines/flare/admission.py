@@ -15,6 +15,7 @@ from cosilo.config.settings import Strict
 from cosilo.engines.flare.certificates import (
     Authority,
     check_certificate,
+    check_key,
     digest,
     fingerprint,
     new_key,
@@ -23,6 +24,7 @@ from cosilo.engines.flare.certificates import (
     read_request,
     write_secret,
 )
+from cosilo.engines.flare.kit_manifest import adopt_kit, drop_manifest, write_manifest
 from cosilo.engines.flare.kits import check_made_for, make_coordinator_kit, make_silo_kit, user_of
 from cosilo.engines.flare.names import ADMIN, AUTHORITY, COORDINATOR, SERVER, FederationName, Host, SiloName
 from cosilo.engines.flare.party_files import FederationSettings, Port
@@ -86,6 +88,7 @@ def admit(settings: FederationSettings, kit: Path, request: bytes, source: str) 
     who_asks(request, source, settings)
     name, key = read_request(request, source)
     authority = Authority(kit / AUTHORITY)
+    adopt_kit(kit / AUTHORITY)
     certificate = authority.for_silo(name, key)
     write_json(server / _ADMITTED, {**admitted(server), name: digest(certificate)})
     where = settings.coordinator
@@ -151,12 +154,15 @@ def receive(kit: Path, admission: Admission, source: str) -> str:
         raise ConfigError(f"{kit}: waits for no answer; ask first: cosilo request SILO.toml --kit {kit}")
     key, certificate = (kit / _NEW_KEY).read_bytes(), admission.certificate.encode()
     authority = admission.authority.encode()
+    check_key(key, str(kit / _NEW_KEY))
     ends = check_certificate(certificate, authority, admission.silo, key, source)
+    drop_manifest(kit)
     make_silo_kit(kit, admission.federation, admission.silo, admission.host, admission.port)
     startup = kit / "startup"
     (startup / "rootCA.pem").write_bytes(authority)
     (startup / "client.crt").write_bytes(certificate)
     (kit / _NEW_KEY).replace(startup / "client.key")
+    write_manifest(kit)
     return f"{ends:%Y-%m-%d}"
 
 

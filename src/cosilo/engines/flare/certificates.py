@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from cosilo.engines.flare.kit_manifest import check_kit
 from cosilo.errors import ConfigError
 
 #: The organisation in every certificate; FLARE wants one.
@@ -62,6 +63,17 @@ def read_request(content: bytes, source: str) -> tuple[str, Any]:
     if not request.is_signature_valid or not isinstance(key, RSAPublicKey) or key.key_size < 2048:
         raise ConfigError(f"{source}: is not signed by the key that it is for; ask for another request")
     return str(name.value), key
+
+
+def check_key(key: bytes, source: str) -> None:
+    """Raise unless this is a private key, as PEM."""
+    try:
+        _private(key)
+    except Exception as error:  # whatever its bytes lead to
+        raise ConfigError(
+            f"{source}: is damaged, it is no private key ({type(error).__name__}); "
+            "make another one with cosilo request"
+        ) from None
 
 
 def fingerprint(key: Any) -> str:
@@ -155,6 +167,7 @@ class Authority:
         return _pem(made)
 
     def _read(self, name: str) -> bytes:
+        check_kit(self.folder)
         try:
             return (self.folder / name).read_bytes()
         except OSError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.engines.flare.certificates import ORG, Authority, new_key, write_secret
+from cosilo.engines.flare.kit_manifest import check_kit, write_manifest
 from cosilo.engines.flare.names import ADMIN, AUTHORITY, SERVER
 from cosilo.engines.flare.party_files import FederationSettings
 from cosilo.errors import ConfigError, RunError
@@ -58,6 +59,8 @@ def make_coordinator_kit(settings: FederationSettings, kit: Path) -> None:
         (startup / "rootCA.pem").write_bytes(authority.certificate)
     confine_server(kit / SERVER)
     _write(kit / SERVER, _MADE_FOR, _made_for(settings))
+    for part in (AUTHORITY, SERVER, ADMIN):
+        write_manifest(kit / part)
 
 
 def make_silo_kit(kit: Path, federation: str, silo: str, host: str, port: int) -> None:
@@ -73,6 +76,7 @@ def _made_for(settings: FederationSettings) -> dict[str, Any]:
 
 def check_made_for(settings: FederationSettings, kit: Path) -> None:
     """Raise if a federation is not the one that the coordinator's kit was made for."""
+    check_kit(kit)
     made, wanted = _read(kit, _MADE_FOR), _made_for(settings)
     for key, value in wanted.items():
         if made[key] != value:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from cosilo.engines.flare.admission import admitted, waits
+from cosilo.engines.flare.kit_manifest import adopt_kit, check_kit
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.engines.flare.kits import confine_server, confine_site
 from cosilo.engines.flare.names import COORDINATOR, SERVER
@@ -33,6 +34,7 @@ def server_kit(kit: Path) -> Path:
     """The server's part of the coordinator's kit, whichever of the two was named."""
     for path in (kit, kit / SERVER, kit / COORDINATOR / SERVER):
         if (path / "startup" / "fed_server.json").exists():
+            check_kit(path)
             return path
     raise ConfigError(f"{kit}: is not a coordinator's kit (it has no startup/fed_server.json)")
 
@@ -44,6 +46,7 @@ def site_name(kit: Path) -> str:
         then = "is not admitted yet; cosilo receive makes a kit of it and the coordinator's answer"
         wrong = then if waits(kit) else "is not a silo's kit (it has no startup/fed_client.json)"
         raise ConfigError(f"{kit}: {wrong}")
+    check_kit(kit)
     return str(read_json(path)["client"]["fqsn"])
 
 
@@ -55,6 +58,7 @@ def start_server(kit: Path, runs: Path, log: IO[str] | None = None) -> Process:
         check_can_listen(kit)
     write_kit_settings(kit, KitSettings(runs=str(runs.resolve())))
     confine_server(kit)
+    adopt_kit(kit)
     return _start(kit, "server", [], log)
 
 
@@ -63,6 +67,7 @@ def start_site(kit: Path, silo: Path, runs: Path, log: IO[str] | None = None) ->
     name = site_name(kit)
     write_kit_settings(kit, KitSettings(runs=str(runs.resolve()), silo=str(silo.resolve())))
     confine_site(kit)
+    adopt_kit(kit)
     return _start(kit, "client", [f"uid={name}"], log)
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from cosilo.engines.flare.kit_manifest import check_kit
 from cosilo.errors import ConfigError
 from cosilo.runs.durable_files import read_json
 
@@ -20,6 +21,7 @@ def address(kit: Path) -> tuple[str, int]:
     for name in ("fed_client.json", "fed_server.json"):
         path = kit / "startup" / name
         if path.exists():
+            check_kit(kit, f"startup/{name}")
             about: dict[str, Any] = read_json(path)
             host, _, port = about["servers"][0]["service"]["target"].rpartition(":")
             return host, int(port)

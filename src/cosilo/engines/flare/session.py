@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from cosilo.engines.flare.kit_manifest import adopt_kit, check_kit
 from cosilo.engines.flare.kit_settings import HOLD
 from cosilo.engines.flare.names import ADMIN, COORDINATOR
 from cosilo.engines.flare.party_files import FederationSettings
@@ -114,6 +115,8 @@ def session(kit: Path, patience: float = 15.0) -> Iterator[Session]:
     from nvflare.fuel.flare_api.flare_api import new_secure_session
 
     kit = admin_kit(kit)
+    check_kit(kit)
+    adopt_kit(kit)
     about = read_json(kit / "startup" / "fed_admin.json")["admin"]
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # failures are reported below in one line
     where = f"the coordinator at {about['host']}:{about['port']}"
