@@ -110,7 +110,12 @@ def admitted(server: Path) -> dict[str, str]:
             f"{server}: has no list of silos that are admitted; it was made by a version of cosilo that "
             "sent keys: make a new one with cosilo provision"
         )
-    return {str(name): str(one) for name, one in read_json(path).items()}
+    try:
+        return {str(name): str(one) for name, one in read_json(path).items()}
+    except RunError:
+        raise ConfigError(
+            f"{path}: is damaged (its checksum differs); restore it from a copy of the kit"
+        ) from None
 
 
 def remove(kit: Path, silo: str) -> None:

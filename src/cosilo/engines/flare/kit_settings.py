@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cosilo.errors import ConfigError
+from cosilo.errors import ConfigError, RunError
 from cosilo.runs.durable_files import read_json, write_json
 
 _FILE = "cosilo.json"
@@ -32,4 +32,9 @@ def read_kit_settings(kit: Path) -> KitSettings:
             f"{kit}: was never started on this machine; start it: cosilo coordinator start KIT, "
             "at a silo cosilo join KIT SILO.toml"
         )
-    return KitSettings(**read_json(path))
+    try:
+        return KitSettings(**read_json(path))
+    except RunError:
+        raise ConfigError(
+            f"{path}: is damaged (its checksum differs); start the kit again, which writes it"
+        ) from None
