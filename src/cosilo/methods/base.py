@@ -55,9 +55,9 @@ class Method(Parameters):
     #: Whether the silos' learners have to be networks, whose weights can be shared.
     needs_network: ClassVar[bool] = False
 
-    #: By parameter, the most that a silo allows unless its own file says more: beyond it, more can be learnt
-    #: about its data.
-    cautious: ClassVar[Mapping[str, float]] = {}
+    #: By parameter, the most that a silo allows, or the texts, unless its own file says more: beyond it, more
+    #: can be learnt about its data.
+    cautious: ClassVar[Mapping[str, float | list[str]]] = {}
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: object) -> None:

@@ -6,9 +6,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from cosilo.errors import Refused
+from cosilo.protocol.forms import shown
 
-#: The most a parameter may be, or the least and the most.
-Range: TypeAlias = float | tuple[float, float]
+#: The most a parameter may be, or the least and the most, or the texts that it may be.
+Range: TypeAlias = float | tuple[float, float] | list[str]
 #: Parameters that say how long something goes on, unless the silo allows more of them.
 _LONG = ("epochs", "rounds")
 _MOST = 1000
@@ -22,9 +23,10 @@ class Allow(BaseModel):
     methods : list of str, default None
         The methods that may be run here, as `cosilo methods` calls them; None: any that `shares` allows.
     parameters : dict, default {}
-        By parameter of a method, the most that it may be, or [least, most]. Without it, rounds and epochs of
-        any kind are at most 1,000, and what a method calls risky (`Method.cautious`) stays below the risk:
-        CoFED's `rounds` at 1.
+        By parameter of a method, the most that it may be, or [least, most], or a list of the texts
+        that it may be; one that a method does not have is ignored. Without it, rounds and epochs of
+        any kind are at most 1,000, and what a method calls risky (`Method.cautious`) stays below the
+        risk: CoFED's `rounds` at 1, and its `accept` at "better".
     asks : int, default 10000
         How often a run may ask for something.
     seconds : float, default 86400
@@ -44,7 +46,7 @@ class Allow(BaseModel):
 
     Examples
     --------
-    >>> Allow(methods=["cofed"], parameters={"alpha": (0.2, 0.9)}).asks
+    >>> Allow(methods=["cofed"], parameters={"alpha": (0.2, 0.9), "rule": ["shares", "winner"]}).asks
     10000
     """
 
@@ -61,29 +63,60 @@ class Allow(BaseModel):
     exact_scores: bool = False
 
     def check_method(
-        self, where: str, method: str, parameters: Mapping[str, object], cautious: Mapping[str, float]
+        self,
+        where: str,
+        method: str,
+        parameters: Mapping[str, object],
+        cautious: Mapping[str, float | list[str]],
     ) -> None:
         """Raise unless a method with these parameters may be run here."""
         if self.methods is not None and method not in self.methods:
             raise Refused(f"{where}: does not allow {method}; it allows {', '.join(self.methods) or 'none'}")
         for name, value in parameters.items():
-            for number in _numbers(value):
-                least, most = self._range(name, cautious)
-                if not least <= number <= most:
-                    allowed = f"at most {most:g}" if least == float("-inf") else f"{least:g} to {most:g}"
-                    raise Refused(
-                        f"{where}: does not allow {name} = {number:g}; it allows {allowed}: "
-                        f"its own file says more in [allow] parameters = {{ {name} = … }}"
-                    )
+            allowed = self.parameters.get(name, cautious.get(name))
+            if isinstance(allowed, list):
+                _check_texts(where, name, value, allowed, parameters)
+            else:
+                _check_numbers(where, name, value, allowed)
 
-    def _range(self, name: str, cautious: Mapping[str, float]) -> tuple[float, float]:
-        found = self.parameters.get(name)
-        if isinstance(found, tuple):
-            return found
-        if found is not None:
-            return float("-inf"), found
-        most = cautious.get(name, _MOST if any(word in name for word in _LONG) else float("inf"))
-        return float("-inf"), most
+
+def _check_texts(
+    where: str, name: str, value: object, allowed: list[str], parameters: Mapping[str, object]
+) -> None:
+    """Raise unless a parameter is one of these texts, or a list of some of them."""
+    texts = value if isinstance(value, list | tuple) else [value]
+    strange = [one for one in texts if one not in allowed]
+    if not strange:
+        return
+    implied = ""
+    if name != "rule" and parameters.get("rule") == "paper":
+        implied = ' (which rule = "paper" implies)'
+    more = ", ".join(_quoted(one) for one in [*allowed, strange[0]])
+    raise Refused(
+        f"{where}: does not allow {name} = {_quoted(strange[0])}{implied}; it allows "
+        f"{' or '.join(map(_quoted, allowed)) or 'none'}: "
+        f"its own file says more in [allow] parameters = {{ {name} = [{more}] }}"
+    )
+
+
+def _quoted(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else shown(value)
+
+
+def _check_numbers(where: str, name: str, value: object, allowed: float | tuple[float, float] | None) -> None:
+    """Raise unless all numbers in a parameter are in the range that is allowed; texts are not looked at."""
+    if isinstance(allowed, tuple):
+        least, most = allowed
+    else:
+        usual = _MOST if any(word in name for word in _LONG) else float("inf")
+        least, most = float("-inf"), usual if allowed is None else allowed
+    for number in _numbers(value):
+        if not least <= number <= most:
+            limits = f"at most {most:g}" if least == float("-inf") else f"{least:g} to {most:g}"
+            raise Refused(
+                f"{where}: does not allow {name} = {number:g}; it allows {limits}: "
+                f"its own file says more in [allow] parameters = {{ {name} = … }}"
+            )
 
 
 def _numbers(value: object) -> list[float]:

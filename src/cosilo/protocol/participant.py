@@ -26,7 +26,7 @@ class Procedure(Protocol):
 
     name: ClassVar[str]
     needs_pool: ClassVar[bool]
-    cautious: ClassVar[Mapping[str, float]]
+    cautious: ClassVar[Mapping[str, float | list[str]]]
 
     def steps(self) -> Mapping[str, Step]:
         """The steps it can ask for, by name."""

@@ -94,7 +94,8 @@ class Deployment:
 
     def write(self, name: str, text: str) -> None:
         """The file of a silo; `name`, `label` and `test` are the same everywhere."""
-        allow = "[allow]\nexact_scores = true\nagreement = 0\nparameters = { rounds = 100 }\n"
+        allow = "[allow]\nexact_scores = true\nagreement = 0\n"
+        allow += 'parameters = { rounds = 100, accept = ["better", "always"] }\n'
         self.file(name).write_text(f'name = "{name}"\n{text}\n{allow if "[allow]" not in text else ""}')
 
     def write_cofed(self, **learners: str) -> None:

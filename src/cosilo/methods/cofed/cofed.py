@@ -110,7 +110,8 @@ class CoFED(Method):
     name: ClassVar[str] = "cofed"
     needs_pool: ClassVar[bool] = True
     #: Votes after an update tell what the labels that were sent did to the model, and so who was trained on.
-    cautious: ClassVar[Mapping[str, float]] = {"rounds": 1}
+    #: A silo that takes every offer has no guard against labels that were chosen to harm it.
+    cautious: ClassVar[Mapping[str, float | list[str]]] = {"rounds": 1, "accept": ["better"]}
 
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.3
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
