@@ -49,7 +49,7 @@ def gains(names: list[str]) -> None:
 def cost() -> None:
     import numpy as np
 
-    from cosilo.aggregation.voting import credibility, elect, share_bytes, winners
+    from cosilo.aggregation.voting import VoteTable, credibility, elect, winners
     from voting import make, peak
 
     votes, tasks = make(1_000_000, 100, 100)
@@ -59,7 +59,7 @@ def cost() -> None:
         "paper_weighted": lambda: elect(rows, tasks, 100, 0.3, weights),
         "credibility": lambda: credibility(rows, tasks, 100),
         "winners": lambda: winners(rows, tasks, 100, weights),
-        "shares": lambda: share_bytes(rows, tasks, 100, weights),
+        "table": lambda: VoteTable.of(rows, tasks, 100, weights),
     }
     for name, function in work.items():
         began = time.process_time()

@@ -50,8 +50,12 @@ NAMES = [
     "doubtful",
     "gained",
     "stage",
-    "index",
-    "label",
+    "counts",
+    "total",
+    "counted",
+    "other",
+    "own",
+    "unit",
     "x",
 ]
 #: Steps of a run in which a silo may lie.
@@ -71,7 +75,9 @@ def message(rng: np.random.Generator) -> bytes:
         shape = pick([(), (0,), (1,), (60,), (60, 3), (2, 2, 2)])
         values = rng.integers(-3, 5, shape) * pick([1, 1, 1, 10**9, 3e38])
         with np.errstate(all="ignore"):
-            arrays[pick([*NAMES, "weights/a", "votes/a"])] = np.asarray(values).astype(pick(TYPES))
+            arrays[pick([*NAMES, "weights/a", "votes/a", "counts/000000000"])] = np.asarray(values).astype(
+                pick(TYPES)
+            )
     text = "[" * 50_000 if rng.random() < 0.01 else json.dumps(scalars)
     content = bytearray(save(arrays, metadata={"scalars": text}))
     how = rng.random()

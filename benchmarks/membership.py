@@ -7,8 +7,8 @@ honest votes alone tell (the model is right more often about what it was trained
 
 "chosen" is a silo that allows rounds (as every silo did before [allow]), and a coordinator that asks for a
 run in which silos take every offer (`accept = "always"`); "guarded" the same where silos hold offers against
-their own data; "default" a silo with the defaults of [allow], and the coordinator of "chosen": no vote
-follows an update. Figures are balanced accuracies, over three seeds.
+their own data; "default" a silo with the defaults of [allow], in one round and guarded: no vote follows an
+update. Figures are balanced accuracies, over three seeds.
 
     python benchmarks/membership.py
 """
@@ -71,9 +71,13 @@ def attack(learner: Any, seed: int, allow: Allow, method: CoFED) -> float:
                 seen.append(votes["votes"] == truth)
             wrong = (truth + 1 + place) % 10
             message: Message = {
-                "index": np.arange(CANDIDATES),
-                "label": wrong,
-                "stands": np.ones(CANDIDATES, np.uint8),
+                # Ten silos of which all have the same opinion, and this one agrees.
+                "counts": {"000000000": 10 * np.eye(10, dtype=np.uint16)[wrong]},
+                "other": np.zeros(CANDIDATES, np.float32),
+                "total": np.full(10, 10, np.uint16),
+                "counted": np.ones(10, np.uint8),
+                "own": 1,
+                "unit": 1.0,
                 "stage": f"round {place + 1}",
             }
             ask("update", message)
@@ -83,14 +87,15 @@ def attack(learner: Any, seed: int, allow: Allow, method: CoFED) -> float:
 
 
 def main() -> None:
-    free = Allow(parameters={"rounds": 10}, agreement=0.0)
+    always: dict[str, Any] = {"accept": ["better", "always"]}
+    free = Allow(parameters={"rounds": 10, **always}, agreement=0.0)
     once = CoFED(accept="always", class_weights="none")
     often, guarded = once.model_copy(update={"rounds": 3}), CoFED(rounds=3, class_weights="none")
     cases = {
-        "honest": (Allow(agreement=0.0), once),
+        "honest": (Allow(parameters=always, agreement=0.0), once),
         "chosen": (free, often),
         "guarded": (free, guarded),
-        "default": (Allow(), once),
+        "default": (Allow(), CoFED(class_weights="none")),
     }
     for name, learner in LEARNERS.items():
         for case, (allow, method) in cases.items():

@@ -97,8 +97,8 @@ def classes(size: int, pipe: Connection) -> None:
     ballots = Ballots([f"silo-{place}" for place in range(20)], votes, tasks, size)
     credible = ballots.credibility()
     outcome = ByShares(ballots.read(credible), credible.weight.tolist(), 0.3, soft=True)
-    for place, task in enumerate(tasks):
-        outcome.message(task, place)
+    for task in tasks:
+        outcome.tallies(task)
     tell(pipe)
 
 
@@ -143,6 +143,7 @@ class Told(Mapping[str, Any]):
 
 def votes(size: int, pipe: Connection) -> None:
     from cosilo.methods.cofed.elections import Ballots, ByShares
+    from cosilo.methods.cofed.messages import UpdateMessages
     from cosilo.protocol.task import Task
 
     told, task = Told(1_000, size), Task(tuple(f"class {code}" for code in range(CLASSES)))
@@ -160,8 +161,9 @@ def votes(size: int, pipe: Connection) -> None:
     weighed = time.monotonic() - began
     outcome = ByShares(ballots.read(credible), credible.weight.tolist(), 0.3, soft=True)
     elected = time.monotonic() - began
+    messages = UpdateMessages(outcome, {})
     for place in range(10):
-        outcome.message(list(range(CLASSES)), place)
+        messages.for_silo(list(range(CLASSES)), place)
     over.set()
     watcher.join()
     phases = {"read": (0.0, counted), "credibility": (counted, weighed), "election": (weighed, elected)}

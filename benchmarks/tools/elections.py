@@ -8,7 +8,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo import CoFED, Silo
-from cosilo.aggregation.voting import winners
+from cosilo.aggregation.voting import labels_from, winners
 from cosilo.config import build, settings
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome
 from cosilo.protocol.message import Fields
@@ -134,12 +134,15 @@ class Polled:
             silo = before.fresh()
             silo.learner, silo.trained, silo.seed = deepcopy(before.learner), True, before.seed
             silo.scores.take(LOCAL, Measure.OWN, before.scores[LOCAL][Measure.OWN])
-            message: Any = outcome.message(self.ballots.tasks[place], place)
+            task = self.ballots.tasks[place]
+            tallies = replace(outcome.tallies(task), own=outcome.own_weight(place))
+            labels = labels_from(tallies, outcome.rule, silo.label_pool(method.margin))
             if counts is not None:
-                index, code = message["index"], np.array(ballots.tasks[place])[message["label"]]
+                index, code = labels.index, np.array(task)[labels.label]
                 holders = ballots.holders()[code]
-                message["weight"] = 255 * counts(won.share[index], won.second[index], holders)
-            method.update(silo, **message, stage=str(FEDERATED), agreement=agreement)
+                weight = 255 * counts(won.share[index], won.second[index], holders)
+                labels = replace(labels, weight=weight)
+            method.learn(silo, labels, tallies.part.astype(np.float32), FEDERATED, agreement)
             taught.append(silo)
         return taught
 

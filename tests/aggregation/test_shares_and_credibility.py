@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from cosilo.aggregation.voting import credibility, kappa, share_bytes, vote_shares, winners
+from cosilo.aggregation.voting import credibility, kappa, vote_shares, winners
 
 #: The module, which the function of the same name hides.
 module = importlib.import_module("cosilo.aggregation.voting.credibility")
@@ -55,17 +55,6 @@ def test_shares_are_count_over_total(given_ballots, data):
         alone = max(row) and sorted(row)[-2:].count(max(row)) == 1
         assert won.label[x] == (row.index(max(row)) if alone else -1)
         assert won.share[x] == pytest.approx(float(max(row)))
-
-
-@given(ballots())
-def test_silos_are_told_shares_of_classes_that_three_or_more_have(given_ballots):
-    votes, tasks, n_classes = given_ballots
-    wanted = by_definition(votes, tasks, n_classes, [Fraction(1)] * len(votes))
-    told = share_bytes(votes, tasks, n_classes)
-    for c in range(n_classes):
-        holders = sum(c in task for task in tasks)
-        exact = [255 * float(row[c]) if holders >= 3 else 0.0 for row in wanted]
-        assert np.abs(told[:, c] - np.array(exact)).max() <= 0.5 + 1e-9
 
 
 def test_blocks_do_not_change_anything(monkeypatch):

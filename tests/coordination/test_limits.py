@@ -18,7 +18,16 @@ RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(0, 1, (40, 3)), RNG.normal(3, 1, (40, 3))])
 Y = np.repeat(["a", "b"], 40)
 POOL = np.concatenate([RNG.normal(0, 1, (50, 3)), RNG.normal(3, 1, (50, 3))])
-GOOD = {"index": np.arange(100), "label": np.repeat([0, 1], 50), "stands": np.ones(100, np.uint8)}
+#: Five silos that agree on all instances: half of the pool is of each class.
+COUNTS = np.repeat(np.array([[5, 0], [0, 5]], np.uint16), 50, axis=0)
+GOOD = {
+    "counts": {"000000000": COUNTS},
+    "other": np.zeros(100, np.float32),
+    "total": np.full(2, 5, np.uint16),
+    "counted": np.ones(2, np.uint8),
+    "own": 1,
+    "unit": 1.0,
+}
 
 
 @pytest.fixture
@@ -135,13 +144,15 @@ def test_runs_of_a_day_are_used_up(tmp_path):
 @pytest.mark.parametrize(
     ("message", "wrong"),
     [
-        ({"index": "all"}, "its 'index': got str; wants an array"),
+        ({"other": "all"}, "its 'other': got 'all'; expected float32, 1-dimensional"),
         ({"stage": 3}, "its 'stage': got 3; wants a text"),
-        ({"extra": 1}, "got 'extra'; the step takes index, label, stands, stage"),
-        ({"stands": np.array([np.nan] * 100)}, "its 'stands': holds NaN"),
-        ({"index": np.zeros(100, np.int64), "label": np.zeros(100, np.int64)}, "got a pseudo-label twice"),
-        ({"index": np.arange(100) + 1}, "for instances that its pool does not have"),
-        ({"label": np.repeat([1, 0], 50)}, "labels it was sent do not go with its own votes"),
+        ({"stage": "round"}, "stage 'round': wants 'local', 'round N' or 'federated'"),
+        ({"extra": 1}, "got 'extra'; the step takes stage, counts, total, counted, own, unit, other"),
+        ({"other": np.array([np.nan] * 100, np.float32)}, "its 'other': holds nan; expected numbers from 0"),
+        (
+            {"counts": {"000000000": COUNTS[:, ::-1].copy()}},
+            "labels it was sent do not go with its own votes",
+        ),
     ],
 )
 def test_what_comes_with_a_step_has_its_type_and_makes_sense(tmp_path, message, wrong):
@@ -150,24 +161,25 @@ def test_what_comes_with_a_step_has_its_type_and_makes_sense(tmp_path, message, 
     assert wrong in clinic.ask("update", **{**GOOD, "stage": "federated", **message})
 
 
-SHARES = np.repeat(np.array([[200, 55], [55, 200]], np.uint8), 50, axis=0)
+def test_a_stage_that_is_none_is_refused_whatever_the_tallies_are(tmp_path):
+    """The order of refusals must not answer questions about the votes."""
+    clinic = Asked(tmp_path, CoFED())
+    clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
+    wrong = {**GOOD, "counts": {"000000000": COUNTS[:, ::-1].copy()}}
+    told = [clinic.ask("update", **message, stage="round") for message in (GOOD, wrong)]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(
-    ("shares", "wrong"),
-    [
-        (SHARES, None),
-        (SHARES[:, ::-1].copy(), "labels it was sent do not go with its own votes"),
-        (SHARES[:99], "pseudo-labels of shape (99, 2); wants one for each of 100 instances and 2 classes"),
-    ],
+    ("counts", "wrong"),
+    [(COUNTS, None), (COUNTS[:, ::-1].copy(), "labels it was sent do not go with its own votes")],
 )
-def test_soft_targets_have_to_go_with_the_votes_of_a_network_too(tmp_path, shares, wrong):
+def test_soft_targets_have_to_go_with_the_votes_of_a_network_too(tmp_path, counts, wrong):
     learner = Network(lambda shape, classes: torch.nn.Linear(shape[0], classes), Training(lr=0.1, epochs=20))
-    clinic = Asked(tmp_path, CoFED(accept="always", control=False), learner=learner)
+    allow = Allow(parameters={"accept": ["always"]})
+    clinic = Asked(tmp_path, CoFED(accept="always", control=False), allow, learner=learner)
     clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
-    # The labels beside them are good ones: a network learns the shares.
-    part = np.full(2, 0.25, np.float32)
-    told = clinic.ask("update", **GOOD, stage="federated", shares=shares, part=part)
+    told = clinic.ask("update", **{**GOOD, "counts": {"000000000": counts}}, stage="federated")
     assert isinstance(told, dict) if wrong is None else wrong in told
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -15,7 +16,10 @@ from cosilo import CoFED, ConfigError, CosiloError, Federation, Local, Privacy, 
 from cosilo.cli.trust import audit
 from cosilo.coordination.limits import kinds_sent
 from cosilo.engines.flare import approval
+from cosilo.errors import Refused
 from cosilo.privacy.account_text import account_lines
+from cosilo.protocol.allow import Allow
+from cosilo.protocol.stage import LOCAL
 from cosilo.protocol.wire import decode
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
@@ -23,6 +27,7 @@ from cosilo.runs.durable_files import write_json
 from cosilo.runs.journal import replies_in
 from cosilo.runs.run import RunDirectory
 from cosilo.silo.data import PrivateData
+from cosilo.silo.private_votes import PrivateVotes
 
 
 class Never(DecisionTreeClassifier):
@@ -219,3 +224,34 @@ def test_a_silo_that_is_killed_while_it_votes_votes_the_same_and_pays_once(tmp_p
     said = decode(before)["chances"].argmax(axis=1)
     np.testing.assert_array_equal(votes_of(tmp_path / "run", "tree"), said)
     assert (tmp_path / "ledger" / "ledger.jsonl").read_text().count('"what": "voter"') == 1
+
+
+def test_a_refusal_tells_nothing_that_the_private_votes_do_not(monkeypatch):
+    """Two models that say different things, and the same private votes: every refusal is the same."""
+    rng = np.random.default_rng(0)
+    chances = rng.dirichlet(np.ones(10), len(POOL))
+    monkeypatch.setattr(PrivateVotes, "chances", lambda self: chances)
+    pair = []
+    for learner in (GaussianNB(), DummyClassifier(strategy="constant", constant=3)):
+        silo = Silo("a", X[:300], Y[:300], learner, pool=POOL, privacy=Privacy(epsilon=1))
+        silo.allow = Allow()
+        silo.fit(LOCAL)
+        silo.label_pool()
+        pair.append(silo)
+    assert (pair[0].learner.predict(POOL) != pair[1].learner.predict(POOL)).mean() > 0.5
+    votes, told = pair[0].sent_votes, []
+    for right in np.linspace(0, 0.4, 60):
+        index = np.sort(rng.choice(len(POOL), 100, replace=False))
+        wrong = (votes[index] + rng.integers(1, 10, 100)) % 10
+        label = np.where(rng.random(100) < right, votes[index], wrong)
+        told.append([refuses(silo, silo.pool_lessons(index, label)) for silo in pair])
+    assert all(one == other for one, other in told)
+    assert {one for one, _ in told} == {True, False}
+
+
+def refuses(silo, lessons):
+    try:
+        silo.hold_against_votes(lessons)
+    except Refused:
+        return True
+    return False

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cosilo import Silo
 from cosilo.errors import ConfigError, DataError, LearnerError, Refused
 from cosilo.learners import Network, Training, zoo
+from cosilo.protocol.allow import Allow
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Score, Stage
 
 X, Y = np.arange(40.0).reshape(20, 2), np.array(list("ab" * 10))
@@ -188,6 +189,55 @@ def test_the_margin_decides_who_abstains():
     # The lead is .8, .3, .2, .8 (0.65 − 0.35 is just above 0.3 in floats); it has to be more than the margin.
     assert one.label_pool(margin=0.25).tolist() == [0, 0, -1, 1]
     assert one.label_pool(margin=0.8).tolist() == [-1, -1, -1, -1]
+
+
+def test_the_votes_that_left_are_kept_and_abstentions_too():
+    data = np.array([[0.9, 0], [0.65, 0], [0.6, 0], [0.1, 0]])
+    one = silo(data=(data, list("aabb")), learner=Sure(), test=None, pool=data)
+    assert one.sent_votes.tolist() == [-1, -1, -1, -1]
+    one.fit(LOCAL)
+    one.label_pool(margin=0.25)
+    assert one.sent_votes.tolist() == [0, 0, -1, 1]
+
+
+def judged(one, label, index=None):
+    """Whether a silo that limits its coordinator takes labels of its pool."""
+    one.allow = Allow()
+    index = np.arange(len(label)) if index is None else index
+    try:
+        one.hold_against_votes(one.pool_lessons(index, np.asarray(label)))
+    except Refused:
+        return False
+    return True
+
+
+def voter(votes):
+    one = silo(pool=np.resize(X, (len(votes), X.shape[1])))
+    one.notes["votes"] = np.array(votes, np.int8)
+    return one
+
+
+def test_labels_are_held_against_the_votes_that_left_where_there_are_twenty():
+    votes = [0, 1] * 20
+    assert judged(voter(votes), votes)
+    wrong = [1, 0] * 20
+    assert not judged(voter(votes), wrong)
+    # Half of them right is chance.
+    assert not judged(voter(votes), votes[:20] + wrong[:20])
+    assert judged(voter(votes), votes[:30] + wrong[:10])
+    # Where it abstained there is nothing to compare; of nineteen votes nothing is said.
+    assert judged(voter([*votes[:19], *[-1] * 21]), wrong)
+    assert not judged(voter([*votes[:20], *[-1] * 20]), wrong)
+    assert judged(voter([-1] * 40), wrong)
+    assert judged(voter(votes), wrong[:19], np.arange(19))
+
+
+def test_what_the_model_says_is_not_asked(monkeypatch):
+    def fail(*_):
+        raise AssertionError("was asked")
+
+    monkeypatch.setattr("cosilo.silo.predicting.predict", fail)
+    assert not judged(voter([0, 1] * 20), [1, 0] * 20)
 
 
 def test_the_silo_does_not_trust_the_coordinator():

@@ -462,4 +462,5 @@ def test_without_targets_nothing_is_asked_or_said_that_was_not_before(tmp_path, 
     assert "wanted" not in run.result
     assert "labelling" not in run.result
     assert sorted(run.audit("tree")[0]["fields"]) == ["classes", "offers", "pool", "version"]
-    assert set(run.silos["tree"].notes) <= {"lessons", "guard"}  # what it learnt from, and what its data said
+    # What it voted, what it learnt from, and what its data said.
+    assert set(run.silos["tree"].notes) <= {"votes", "lessons", "guard"}

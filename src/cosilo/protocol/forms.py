@@ -6,7 +6,7 @@ type of the step's parameter stands for (`protocol.incoming`).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ from cosilo.text import plain
 LARGEST = 1e12
 #: Nothing that is counted is more.
 MOST_COUNTED = 10**9
+#: No array is longer, whatever it holds.
+LONGEST_ARRAY = 10**9
 #: Characters of a text, characters of a name, and names in a list.
 LONGEST_TEXT, LONGEST_NAME, MOST_NAMES = 1000, 200, 10_000
 
@@ -165,6 +167,77 @@ class Numbers:
         if not isinstance(value, np.ndarray):
             return f"got {type(value).__name__}; wants an array"
         return _number_problem(value)
+
+
+@dataclass(frozen=True)
+class Array:
+    """One array of some types of numbers, with a number of dimensions, a range, and a length.
+
+    >>> Array(("uint8",), most=1).problem(np.array([0, 2], np.uint8))
+    'holds 2; expected numbers from 0 to 1'
+    """
+
+    dtypes: tuple[str, ...]
+    ndim: int = 1
+    least: float = 0.0
+    most: float = LARGEST
+    #: The most that it may have along its first dimension.
+    longest: int = LONGEST_ARRAY
+
+    def problem(self, value: object, expected: Expected | None = None) -> str | None:
+        """Say what another type, shape, length or number is, and what was expected."""
+        wanted = f"{' or '.join(self.dtypes)}, {self.ndim}-dimensional"
+        if not isinstance(value, np.ndarray):
+            return f"got {shown(value)}; expected {wanted}"
+        if value.dtype.name not in self.dtypes or value.ndim != self.ndim:
+            return f"got {value.dtype}{list(value.shape)}; expected {wanted}"
+        if len(value) > self.longest:
+            return f"got {len(value)} rows; expected at most {self.longest}"
+        if not value.size:
+            return None
+        for found in (value.min(), value.max()):  # NaN if there is one
+            if not self.least <= found <= self.most:
+                return f"holds {found:g}; expected numbers from {self.least:g} to {self.most:g}"
+        return None
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """One long array in blocks of rows, each named by its first row in nine digits.
+
+    >>> named_blocks([np.zeros((2, 3)), np.zeros((1, 3))]).keys()
+    dict_keys(['000000000', '000000002'])
+    """
+
+    block: Array
+
+    def problem(self, value: object, expected: Expected | None = None) -> str | None:
+        """Say which block is not where it belongs, or not as it should be."""
+        if not isinstance(value, Mapping) or not value:
+            return f"got {type(value).__name__}; expected blocks of rows"
+        start, width = 0, None
+        for name, block in sorted(value.items()):
+            if name != _block_name(start):
+                return f"got block {shown(name)}; expected {_block_name(start)!r}"
+            if problem := self.block.problem(block, expected):
+                return f"block {name!r}: {problem}"
+            if not len(block) or block.shape[1:] != (width or block.shape[1:]):
+                return f"block {name!r}: got {list(block.shape)}; expected rows like those of the first"
+            start, width = start + len(block), block.shape[1:]
+        return None
+
+
+def named_blocks(blocks: Iterable[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return blocks of rows by their names, as `Blocks` expects them."""
+    named, start = {}, 0
+    for block in blocks:
+        named[_block_name(start)] = block
+        start += len(block)
+    return named
+
+
+def _block_name(start: int) -> str:
+    return f"{start:09d}"
 
 
 class Parameters:

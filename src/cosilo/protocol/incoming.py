@@ -1,11 +1,16 @@
-"""What a coordinator may send with a step: the parameters of the step's function, each by its type."""
+"""What a coordinator may send with a step: the parameters of the step's function, each by its type.
+
+A parameter that is more than its type says has a form of its own, as in
+`Annotated[NDArray[Any], Array(("uint8",))]`. A form knows neither pool nor task of a silo: a step that
+expects a length compares it itself.
+"""
 
 import inspect
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -57,7 +62,7 @@ def check_incoming(function: Callable[..., Any], message: Message) -> None:
 def _parameters(function: Callable[..., Any]) -> Mapping[str, _Parameter] | None:
     """By name, without the method and the silo, which every step gets; None if it takes any keyword."""
     try:
-        hints = get_type_hints(function)
+        hints = get_type_hints(function, include_extras=True)
     except NameError:  # a type that only a type checker imports
         hints = {}
     found = {}
@@ -74,6 +79,10 @@ def _form(hint: Any) -> Form | None:
     if get_origin(hint) in (Union, types.UnionType):
         kinds = [one for one in get_args(hint) if one is not type(None)]
         return _form(kinds[0]) if len(kinds) == 1 else None
+    if get_origin(hint) is Annotated:
+        kind, *about = get_args(hint)
+        given = [one for one in about if hasattr(one, "problem")]
+        return given[0] if given else _form(kind)
     plain: dict[Any, Form] = {int: _Whole(), float: Number(), str: Text(), bool: _Flag()}
     if hint in plain:
         return plain[hint]

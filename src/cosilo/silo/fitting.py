@@ -116,7 +116,7 @@ def fit_for_a_look(
         return
     (X, y), (places, others) = own, silo.data.held_out(own[1])
     held, rest, some = (take(X, places), y[places]), (take(X, others), y[others]), None
-    if lessons is not None:
+    if lessons is not None and len(lessons):
         places, others = silo.data.held_out(lessons.likeliest)
         also, some = lessons.take(places).after(held), lessons.take(others)
         held = also.X, also.y

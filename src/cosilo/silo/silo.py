@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: From this many labels on it can be said whether they go with a silo's votes.
 _ENOUGH = 20
+#: The silo's note about the votes that left it.
+_VOTES = "votes"
 
 
 class Silo(Holdings, Predictor):
@@ -296,16 +298,22 @@ class Silo(Holdings, Predictor):
     def hold_against_votes(self, lessons: Lessons) -> None:
         """Raise if lessons about the pool are not what an election that the silo voted in may come to.
 
-        A silo that limits its coordinator wants labels, or the largest of each instance's soft targets, to go
-        with what its own model says, beyond chance. Those that somebody chose, to see what they do to the
-        model, do not.
+        A silo that limits its coordinator compares the labels, or the largest of each instance's soft
+        targets, with the votes that left it: they have to agree beyond chance. Labels that somebody
+        chose, to see what they do to the model, do not. The model itself is not asked: with `privacy`
+        it must not tell anything that its private votes do not. If the silo voted on fewer than 20 of
+        these instances, there is nothing to compare, and nothing is refused.
         """
         least = 0.0 if self.allow is None else self.allow.agreement
-        if least <= 0 or len(lessons) < _ENOUGH:
+        if least <= 0 or len(lessons) == 0:
             return
-        own = predicting.predict(self, lessons.X, self.task)
+        assert lessons.places is not None
+        own = self.sent_votes[lessons.places]
+        voted = own >= 0
+        if voted.sum() < _ENOUGH:
+            return
         chance = 1 / len(self.task)
-        kappa = (float(np.mean(own == lessons.likeliest)) - chance) / (1 - chance)
+        kappa = (float(np.mean(own[voted] == lessons.likeliest[voted])) - chance) / (1 - chance)
         if kappa < least:
             raise Refused(
                 f"{self._where}: labels it was sent do not go with its own votes: κ is below "
@@ -316,11 +324,24 @@ class Silo(Holdings, Predictor):
         """One code per pool instance; −1 where the two most likely classes are within `margin`.
 
         It is the only way in which a silo's opinions leave it as labels: that of its private voter, if it has
-        one, and else that of its model.
+        one, and else that of its model. What left is kept as `sent_votes`.
         """
         if self.privacy is not None:
-            return predicting.leading(PrivateVotes(self).chances(), margin)
-        return predicting.votes(self, self.need_pool(), margin)
+            votes = predicting.leading(PrivateVotes(self).chances(), margin)
+        else:
+            votes = predicting.votes(self, self.need_pool(), margin)
+        self.notes[_VOTES] = votes
+        return votes
+
+    @property
+    def sent_votes(self) -> NDArray[np.signedinteger[Any]]:
+        """The last votes that left the silo, one code per pool instance; −1 where it abstained.
+
+        If none left, it abstained everywhere.
+        """
+        if _VOTES in self.notes:
+            return self.notes.array(_VOTES)
+        return np.full(len(self.need_pool()), -1, np.int8)
 
     def check_votes(self) -> None:
         """Raise if voting would cost its records more than it promised them; nothing is computed."""

@@ -1,5 +1,7 @@
 """What silos are told, by the paper's rule and by shares; and what they make of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -7,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from torch import nn
 
 from cosilo import CoFED, Federation, Silo
+from cosilo.aggregation.voting import labels_from
 from cosilo.errors import Refused
 from cosilo.learners import Network, Training
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold
@@ -20,37 +23,56 @@ BALLOTS = Ballots(
 )
 
 
+def taught(outcome, task, voter=None):
+    """What a silo makes of its tallies."""
+    votes = np.full(4, -1)
+    if voter is not None:
+        votes = np.array([task.index(code) if code >= 0 else -1 for code in BALLOTS.votes[voter]])
+    tallies = replace(outcome.tallies(task), own=outcome.own_weight(voter))
+    return labels_from(tallies, outcome.rule, votes)
+
+
 def test_by_threshold_a_silo_gets_what_more_than_alpha_gave_it():
     outcome = ByThreshold(BALLOTS, 0.5, [1.0] * 4)
     # 0: x0 3/3, x1 1/3, x2 1/3; 1: x0 1/4, x1 3/4, x2 2/4, x3 2/4; 2: x2 1/1, x3 1/1
     assert outcome.per_class().tolist() == [1, 1, 2]
     index, label = outcome.labels([1, 2])
     assert (index.tolist(), label.tolist()) == ([1, 2, 3], [0, 1, 1])  # in the silo's own codes
-    assert set(outcome.message([0, 1], None)) == {"index", "label", "stands"}
+    found = taught(outcome, [1, 2])
+    assert (found.index.tolist(), found.label.tolist()) == ([1, 2, 3], [0, 1, 1])
+    assert found.weight is None
+    assert found.shares is None
+    assert outcome.tallies([0, 1]).other is None  # the paper's rule looks at no other class
 
 
 def test_by_shares_the_class_that_leads_over_all_wins():
     outcome = ByShares(BALLOTS, [1.0] * 4, soft=True)
     assert outcome.per_class().tolist() == [1, 1, 2]
-    message = outcome.message([0, 1], None)
+    found = taught(outcome, [0, 1])
     # Where class 2 leads, a silo without it learns nothing.
-    assert (message["index"].tolist(), message["label"].tolist()) == ([0, 1], [0, 1])
+    assert (found.index.tolist(), found.label.tolist()) == ([0, 1], [0, 1])
     # Ahead by (1 − 1/4) of three votes, which is more than two, and by (3/4 − 1/3) of four.
-    assert message["weight"].tolist() == [255, 212]
-    assert message["shares"].tolist() == [[255, 64], [85, 191]]
+    assert found.weight.tolist() == [255, 212]
+    assert found.shares.tolist() == [[255, 64], [85, 191]]
     # Class 2 has one holder, whose votes its shares would show: its labels count half, whatever the vote.
-    other = outcome.message([1, 2], None)
-    assert other["shares"].tolist() == [[191, 0], [128, 0], [128, 0]]
-    assert (other["index"].tolist(), other["label"].tolist()) == ([1, 2, 3], [0, 1, 1])
-    assert other["weight"].tolist() == [212, 128, 128]
+    other = taught(outcome, [1, 2])
+    assert other.shares.tolist() == [[191, 0], [128, 0], [128, 0]]
+    assert (other.index.tolist(), other.label.tolist()) == ([1, 2, 3], [0, 1, 1])
+    assert other.weight.tolist() == [212, 128, 128]
 
 
 def test_only_soft_targets_need_all_shares():
-    assert set(ByShares(BALLOTS, [1.0] * 4).message([0, 1], 0)) == {"index", "label", "stands", "weight"}
+    assert taught(ByShares(BALLOTS, [1.0] * 4), [0, 1], 0).shares is None
 
 
 def test_the_winner_needs_more_than_alpha():
-    assert ByShares(BALLOTS, [1.0] * 4, alpha=0.75).message([0, 1], None)["index"].tolist() == [0]
+    assert taught(ByShares(BALLOTS, [1.0] * 4, alpha=0.75), [0, 1]).index.tolist() == [0]
+
+
+def test_an_outcome_that_is_only_looked_at_counts_no_tallies():
+    outcome = ByThreshold(BALLOTS, 0.5, [1.0] * 4)
+    outcome.labels([0, 1]), outcome.per_class()
+    assert "_table" not in vars(outcome)
 
 
 MEANS = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])
@@ -150,11 +172,12 @@ def test_soft_targets_of_a_wrong_shape_are_refused():
 def test_which_labels_stand_without_the_silos_own_vote():
     outcome = ByThreshold(BALLOTS, 0.5, [1.0] * 4)
     # Silo a: x0 is class 0 by two of two others; x1 is class 1 by two of three others.
-    assert outcome.message([0, 1], 0)["stands"].tolist() == [1, 1]
+    assert taught(outcome, [0, 1], 0).stands.tolist() == [True, True]
     # Silo d alone has class 2: without it there is no such label.
-    assert outcome.message([1, 2], 3)["stands"].tolist() == [1, 0, 0]
-    assert outcome.message([0, 1], None)["stands"].tolist() == [1, 1]
+    assert taught(outcome, [1, 2], 3).stands.tolist() == [True, False, False]
+    assert taught(outcome, [0, 1]).stands.tolist() == [True, True]
     shares = ByShares(BALLOTS, [1.0] * 4, soft=True)
-    assert shares.message([1, 2], 3)["stands"].tolist() == [0, 0, 0]
-    assert shares.message([0, 1], 0)["stands"].tolist() == [1, 1]
-    np.testing.assert_allclose(shares.message([0, 1], 0)["part"], [1 / 3, 1 / 4])
+    assert taught(shares, [1, 2], 3).stands.tolist() == [False, False, False]
+    assert taught(shares, [0, 1], 0).stands.tolist() == [True, True]
+    part = replace(shares.tallies([0, 1]), own=shares.own_weight(0)).part
+    np.testing.assert_allclose(part, [1 / 3, 1 / 4])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cosilo.aggregation.voting import labels_from
 from cosilo.methods.cofed.elections import Ballots, ByShares
 
 KINDS = ("random", "one class", "permutation", "pairwise", "colluding", "copies")
@@ -46,9 +47,10 @@ def right(ballots, truth, who, weights):
     """The mean share of the labels that these silos get that is right, each by what it counts for."""
     outcome, found = ByShares(ballots, weights), []
     for place in who:
-        told = outcome.message(ballots.tasks[place], place)
-        good = np.array(ballots.tasks[place])[told["label"]] == truth[told["index"]]
-        found.append(np.average(good, weights=told["weight"].astype(float)))
+        task, nothing = ballots.tasks[place], np.full(len(truth), -1)
+        told = labels_from(outcome.tallies(task), outcome.rule, nothing)
+        good = np.array(task)[told.label] == truth[told.index]
+        found.append(np.average(good, weights=told.weight.astype(float)))
     return float(np.mean(found))
 
 

@@ -35,20 +35,28 @@ from cosilo.aggregation.voting.agreement import agreement
 from cosilo.aggregation.voting.ballots import Votes, vote_dtype
 from cosilo.aggregation.voting.credibility import Credibility, credibility, kappa
 from cosilo.aggregation.voting.election import Elected, elect
-from cosilo.aggregation.voting.shares import FEWEST, Winners, share_bytes, vote_shares, winners
+from cosilo.aggregation.voting.shares import FEWEST, Winners, vote_shares, winners
+from cosilo.aggregation.voting.tallies import ROWS, Rule, Tallies, TaughtLabels, labels_from, whole_weights
+from cosilo.aggregation.voting.vote_table import VoteTable
 
 __all__ = [
     "FEWEST",
+    "ROWS",
     "Credibility",
     "Elected",
+    "Rule",
+    "Tallies",
+    "TaughtLabels",
+    "VoteTable",
     "Votes",
     "Winners",
     "agreement",
     "credibility",
     "elect",
     "kappa",
-    "share_bytes",
+    "labels_from",
     "vote_dtype",
     "vote_shares",
+    "whole_weights",
     "winners",
 ]

@@ -1,12 +1,11 @@
 """Shares: how much of those who know a class gave an instance that class, and which class leads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosilo import mapped
 from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes, side_by_side, vote_dtype
 from cosilo.aggregation.voting.election import check_weights, totals
 
@@ -105,41 +104,40 @@ def winners(
     >>> won.label, won.share
     (array([ 0,  1, -1], dtype=int8), array([1.       , 0.6666667, 0.       ], dtype=float32))
     """
-    label = np.empty(len(votes[0]) if votes else 0, vote_dtype(n_classes))
-    share, second = np.empty(len(label), np.float32), np.zeros(len(label), np.float32)
-    for start, found in vote_shares(votes, tasks, n_classes, weights):
-        place, rows = slice(start, start + len(found)), np.arange(len(found))
-        best = found.argmax(axis=1)
-        largest = found[rows, best]
-        found[rows, best] = 0.0
-        next_largest = found.max(axis=1)
-        leads = (largest > next_largest + TIE) & (largest > alpha)
-        label[place] = np.where(leads, best, -1)
-        share[place], second[place] = largest, next_largest
+    blocks = vote_shares(votes, tasks, n_classes, weights)
+    return winners_of(blocks, len(votes[0]) if votes else 0, n_classes, alpha)
+
+
+def winners_of(
+    blocks: Iterable[tuple[int, NDArray[np.float64]]], length: int, n_classes: int, alpha: float
+) -> Winners:
+    """Return the winners of a pool of `length` instances, by blocks of the shares of all classes."""
+    label = np.empty(length, vote_dtype(n_classes))
+    share, second = np.empty(length, np.float32), np.zeros(length, np.float32)
+    for start, found in blocks:
+        place = slice(start, start + len(found))
+        label[place], share[place], second[place] = leading(found, None, alpha)
     return Winners(label, share, second)
 
 
-def share_bytes(
-    votes: Sequence[Votes],
-    tasks: Sequence[Sequence[int]],
-    n_classes: int,
-    weights: Sequence[float] | None = None,
-    least_holders: int = FEWEST,
-) -> NDArray[np.uint8]:
-    """What silos may be told of every instance: the share of each class, one byte each, 255 for all.
+def leading(
+    share: NDArray[np.float64], other: NDArray[np.float32] | None, alpha: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float32]]:
+    """Return by instance the class that leads, its share, and the largest of all other shares.
 
-    A class with fewer holders than `least_holders` is 0 throughout: its shares would show somebody's vote.
+    `share` is instances × classes, and `other` the largest share of classes that have no column. The
+    class is −1 where none leads, or the one that does has no more than the share α. The largest of
+    all other shares takes part as float32, so that a silo that is told it decides as the coordinator.
 
-    >>> votes = [np.array([0, 1]), np.array([0, 0]), np.array([1, 0])]
-    >>> share_bytes(votes, [[0, 1]] * 3, 2).tolist()
-    [[170, 85], [170, 85]]
-    >>> share_bytes(votes, [[0, 1], [0, 1], [0]], 2).tolist()
-    [[170, 0], [170, 0]]
+    >>> leading(np.array([[0.5, 0.25], [0.5, 0.5], [0.0, 0.5]]), np.float32([0, 0, 0.75]), 0.0)[0]
+    array([ 0, -1, -1])
     """
-    holders = np.zeros(n_classes, np.int64)
-    for i, theirs in enumerate(tasks):
-        holders[class_codes(theirs, n_classes, f"tasks[{i}]")] += 1
-    told = mapped.empty((len(votes[0]) if votes else 0, n_classes), np.uint8)
-    for start, found in vote_shares(votes, tasks, n_classes, weights):
-        told[start : start + len(found)] = np.rint(255 * found * (holders >= least_holders))
-    return told
+    rows = np.arange(len(share))
+    best = share.argmax(axis=1)
+    largest, rest = share[rows, best], share.copy()
+    rest[rows, best] = 0.0
+    second = rest.max(axis=1).astype(np.float32)
+    if other is not None:
+        second = np.maximum(second, other)
+    leads = (largest > second.astype(np.float64) + TIE) & (largest > alpha)
+    return np.where(leads, best, -1), largest, second

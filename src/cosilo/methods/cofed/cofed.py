@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from cosilo.aggregation.robust import bounded
+from cosilo.aggregation.voting import Rule, TaughtLabels, labels_from
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError
 from cosilo.methods.base import Method
@@ -42,6 +43,18 @@ from cosilo.methods.cofed.alarm import misnamed, single_votes
 from cosilo.methods.cofed.checks import check_learner, check_tasks
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold, Outcome
 from cosilo.methods.cofed.findings import Vote, Votes, decision_of, vote_of
+from cosilo.methods.cofed.messages import (
+    Agreement,
+    Counted,
+    Counts,
+    Other,
+    Own,
+    Total,
+    Unit,
+    UpdateMessages,
+    When,
+    read_tallies,
+)
 from cosilo.methods.cofed.soft_targets import soft_lessons
 from cosilo.methods.effort import Effort, epochs_of, hidden_share
 from cosilo.protocol.forms import SHARE, YES_OR_NO, Count
@@ -184,14 +197,15 @@ class CoFED(Method):
         return outcome, vote
 
     def _update(self, silos: Silos, learners: list[str], outcome: Outcome, vote: Vote) -> None:
-        stage, agreement = Stage.parse(vote.stage), median(vote.kappa.values())
+        stage = Stage.parse(vote.stage)
         places = {name: place for place, name in enumerate(vote.voters)}
+        more: dict[str, Any] = {"stage": vote.stage}
+        if self.accept == "better":
+            more["agreement"] = median(vote.kappa.values())
+        messages = UpdateMessages(outcome, more)
 
         def message(name: str) -> Message:
-            told = outcome.message(silos.tasks[name].codes_in(silos.vocabulary), places.get(name))
-            if self.accept == "better":
-                told = {**told, "agreement": agreement}
-            return {**told, "stage": vote.stage}
+            return messages.for_silo(silos.tasks[name].codes_in(silos.vocabulary), places.get(name))
 
         updated = silos.ask("update", each=message, to=learners)
         silos.evaluate(stage, to=updated)
@@ -271,27 +285,47 @@ class CoFED(Method):
     def update(
         self,
         silo: Silo,
-        index: NDArray[Any],
-        label: NDArray[Any],
-        stands: NDArray[Any],
-        stage: str,
-        weight: NDArray[Any] | None = None,
-        shares: NDArray[Any] | None = None,
-        part: NDArray[Any] | None = None,
+        stage: When,
+        counts: Counts,
+        total: Total,
+        counted: Counted,
+        own: Own,
+        unit: Unit,
+        other: Other | None = None,
+        agreement: Agreement = 1.0,
+    ) -> None:
+        """Train on D_i ∪ R_i, which the silo derives from tallies.
+
+        Everything is read before anything is compared with the silo's votes, or computed.
+        """
+        when = Stage.parse(stage)
+        tallies = read_tallies(silo, self.rule, counts, total, counted, own, unit, other)
+        taught = labels_from(tallies, Rule(self.rule, self.alpha), silo.sent_votes)
+        self.learn(silo, taught, tallies.part.astype(np.float32), when, agreement)
+
+    def learn(
+        self,
+        silo: Silo,
+        taught: TaughtLabels,
+        part: NDArray[np.float32],
+        stage: Stage,
         agreement: float = 1.0,
     ) -> None:
-        """Train on D_i ∪ R_i; a network that is told shares learns those.
+        """Train on the silo's own data and these labels, if they agree with its votes.
 
-        Of the labels, `stands` are those that the silo's own vote did not decide.
+        A network learns shares, if the rule has them; `part` is by class of the task what one vote of
+        the silo is of its share.
         """
-        if shares is not None and part is not None and silo.learner.has_weights:
-            lessons, check = soft_lessons(silo, self.margin, index, label, stands, shares / 255, part)
+        if taught.shares is not None and silo.learner.has_weights:
+            lessons, check = soft_lessons(silo, taught, silo.sent_votes, part)
         else:
-            counts = None if weight is None or not silo.learner.can_weigh else weight / 255
-            lessons = silo.pool_lessons(index, label, counts)
-            check = lessons.take(np.flatnonzero(stands))
+            counts = None
+            if taught.weight is not None and silo.learner.can_weigh:
+                counts = taught.weight / 255
+            lessons = silo.pool_lessons(taught.index, taught.label, counts)
+            check = lessons.take(np.flatnonzero(taught.stands))
         silo.hold_against_votes(lessons)
-        self._teach(silo, lessons, check, Stage.parse(stage), agreement)
+        self._teach(silo, lessons, check, stage, agreement)
 
     def _teach(self, silo: Silo, lessons: Lessons, check: Lessons, stage: Stage, agreement: float) -> None:
         if len(lessons) == 0:

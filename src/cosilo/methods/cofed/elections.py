@@ -1,28 +1,29 @@
-"""What becomes of the votes: by the paper's threshold, or by shares over all classes."""
+"""Elections at the coordinator: by the paper's threshold, or by shares over all classes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosilo import mapped
 from cosilo.aggregation.voting import (
-    FEWEST,
     Credibility,
+    Rule,
+    Tallies,
     Votes,
+    VoteTable,
     credibility,
     elect,
-    share_bytes,
     vote_dtype,
-    winners,
+    whole_weights,
 )
-from cosilo.protocol.message import Fields, Message
+from cosilo.protocol.message import Fields
 from cosilo.protocol.task import Task
 
-#: A label that leads by so many votes counts fully.
-CLEAR = 2
 #: Pool positions, and the class of each in the silo's own codes.
 Labels = tuple[NDArray[Any], NDArray[Any]]
 
@@ -81,127 +82,92 @@ class Ballots:
         return np.bincount([code for task in self.tasks for code in set(task)], minlength=self.n_classes)
 
 
-class Outcome(Protocol):
-    """What an election came to."""
+class Outcome(ABC):
+    """The outcome of an election by some rule."""
 
-    def message(self, task: list[int], voter: int | None) -> Message:
-        """What a silo with these classes is told; `voter` is its place among the ballots, if it voted.
+    #: The rule, as silos apply it.
+    rule: Rule
 
-        It is also told which labels would be the same without its own vote: those can be held against data
-        that its model, and so its vote, has seen.
-        """
+    def __init__(self, ballots: Ballots, weights: Sequence[float]) -> None:
+        self._ballots, self._weights = ballots, list(weights)
+        #: By place among the ballots, what a vote weighs in whole units.
+        self._units = whole_weights(weights)[0]
 
+    def own_weight(self, voter: int | None) -> int:
+        """Return the weight of a silo's own vote in units; `voter` is its place among the ballots."""
+        return 0 if voter is None else int(self._units[voter])
+
+    @abstractmethod
+    def tallies(self, task: list[int]) -> Tallies:
+        """Return what silos with these classes are told, apart from the weight of their own vote."""
+
+    @abstractmethod
     def labels(self, task: list[int]) -> Labels:
-        """The labels that it gets that way."""
+        """Return the labels that such silos get that way."""
 
+    @abstractmethod
     def per_class(self) -> NDArray[np.int64]:
-        """How many instances each class of the vocabulary has."""
+        """Return how many instances each class of the vocabulary has."""
+
+    def _count(self) -> VoteTable:
+        ballots = self._ballots
+        return VoteTable.of(ballots.votes, ballots.tasks, ballots.n_classes, self._weights)
 
 
-class ByThreshold:
+class ByThreshold(Outcome):
     """Eqs. 18 and 19: an instance enters every class that more than the share α of its silos gave it."""
 
     def __init__(self, ballots: Ballots, alpha: float, weights: Sequence[float]) -> None:
-        self._elected = elect(ballots.votes, ballots.tasks, ballots.n_classes, alpha, weights)
-        self._ballots, self._alpha, self._weights = ballots, alpha, list(weights)
-        self._totals = _totals(ballots, weights)
+        super().__init__(ballots, weights)
+        self.rule = Rule("paper", alpha)
+        units = self._units.astype(np.float64).tolist()
+        self._elected = elect(ballots.votes, ballots.tasks, ballots.n_classes, alpha, units)
 
-    def message(self, task: list[int], voter: int | None) -> Message:
-        """R_i, in the silo's own codes."""
-        index, label = self.labels(task)
-        stands = np.ones(len(index), bool)
-        if voter is not None:
-            code = np.array(task)[label]
-            rest, count = self._totals[code] - self._weights[voter], np.zeros(len(index))
-            for place, (votes, weight) in enumerate(zip(self._ballots.votes, self._weights, strict=True)):
-                if place != voter:
-                    count += weight * (votes[index] == code)
-            stands = np.divide(count, rest, out=np.zeros(len(index)), where=rest > 1e-12) > self._alpha
-        return {"index": index, "label": label, "stands": stands.astype(np.uint8)}
+    @cached_property
+    def _table(self) -> VoteTable:
+        return self._count()
+
+    def tallies(self, task: list[int]) -> Tallies:
+        """Return the counts of the silos' own classes."""
+        return self._table.tallies(task, self.rule)
 
     def labels(self, task: list[int]) -> Labels:
-        """R_i."""
+        """Return R_i."""
         index, label = self._elected.for_task(task)
         return index, _own_codes(task, self._elected.n_classes)[label]
 
     def per_class(self) -> NDArray[np.int64]:
-        """|P_c|."""
+        """Return |P_c|."""
         return self._elected.per_class()
 
 
-class ByShares:
+class ByShares(Outcome):
     """An instance goes to the class that leads over all classes, and counts fully if it leads by two votes.
 
-    `soft` also tells silos the shares that their other classes have there, for networks to learn.
+    With `soft`, networks learn the shares of all their classes there.
     """
 
     def __init__(
         self, ballots: Ballots, weights: Sequence[float], alpha: float = 0.0, soft: bool = False
     ) -> None:
-        self._n_classes, self._alpha, self._holders = ballots.n_classes, alpha, ballots.holders()
-        self._votes, self._weights, self._totals = ballots.votes, list(weights), _totals(ballots, weights)
-        self._won = winners(ballots.votes, ballots.tasks, ballots.n_classes, weights, alpha)
-        self._shares = share_bytes(ballots.votes, ballots.tasks, ballots.n_classes, weights) if soft else None
+        super().__init__(ballots, weights)
+        self.rule = Rule("shares" if soft else "winner", alpha)
+        self._table = self._count()
+        self._won = self._table.winners(alpha)
 
-    def message(self, task: list[int], voter: int | None) -> Message:
-        """Where one of its classes leads, that class, and in a byte how much the label counts.
-
-        That is by how many votes of those who have the class it leads over the next one, of two: who leads by
-        one vote would not without it. Votes count here as they weigh. All labels of a class that fewer than
-        three silos have count half: more would show somebody's vote. `part` is what the silo's own vote is of
-        the share of each class.
-        """
-        index, label = self.labels(task)
-        own = 0.0 if voter is None else self._weights[voter]
-        part = np.divide(own, self._totals[task], out=np.zeros(len(task)), where=self._totals[task] > 0)
-        stands = np.ones(len(index), bool)
-        if voter is not None:
-            stands = self._stands(index, label, np.array(task), voter, part)
-        code = np.array(task)[label]
-        ahead = (self._won.share[index] - self._won.second[index]) * self._totals[code]
-        counts = np.where(self._holders[code] < FEWEST, 0.5, np.minimum(ahead / CLEAR, 1))
-        told = {
-            "index": index,
-            "label": label,
-            "stands": stands.astype(np.uint8),
-            "weight": np.maximum(np.rint(255 * counts), 1).astype(np.uint8),
-        }
-        if self._shares is not None:
-            told["shares"] = self._shares[index[:, None], task]
-            told["part"] = part.astype(np.float32)
-        return told
-
-    def _stands(
-        self,
-        index: NDArray[Any],
-        label: NDArray[Any],
-        task: NDArray[np.int64],
-        voter: int,
-        part: NDArray[np.float64],
-    ) -> NDArray[np.bool_]:
-        """Whether a class still leads without one vote, on the safe side: the second may gain the most."""
-        rest = np.maximum(1 - part, 1e-9)
-        mine = self._votes[voter][index] == task[label]
-        left = (self._won.share[index] - np.where(mine, part[label], 0)) / rest[label]
-        return np.asarray((left > self._won.second[index] / rest.min() + 1e-6) & (left > self._alpha))
+    def tallies(self, task: list[int]) -> Tallies:
+        """Return the counts of the silos' own classes, and the largest share of all others."""
+        return self._table.tallies(task, self.rule, self._won)
 
     def labels(self, task: list[int]) -> Labels:
-        """Where one of its classes leads over all, that class."""
+        """Return the class of each instance on which one of these classes leads over all."""
         index, label = self._won.for_task(task)
-        return index, _own_codes(task, self._n_classes)[label]
+        return index, _own_codes(task, self._ballots.n_classes)[label]
 
     def per_class(self) -> NDArray[np.int64]:
-        """How many instances each class has won."""
+        """Return how many instances each class has won."""
         label = self._won.label
-        return np.bincount(label[label >= 0], minlength=self._n_classes).astype(np.int64, copy=False)
-
-
-def _totals(ballots: Ballots, weights: Sequence[float]) -> NDArray[np.float64]:
-    """By class, what the votes of all who have it weigh."""
-    total = np.zeros(ballots.n_classes)
-    for task, weight in zip(ballots.tasks, weights, strict=True):
-        total[task] += weight
-    return total
+        return np.bincount(label[label >= 0], minlength=self._ballots.n_classes).astype(np.int64, copy=False)
 
 
 def without_vote(

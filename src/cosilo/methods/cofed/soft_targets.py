@@ -11,30 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosilo.aggregation.voting import TaughtLabels, Votes
 from cosilo.methods.cofed.elections import without_vote
 from cosilo.silo.lessons import Lessons
 from cosilo.silo.silo import Silo
 
 
 def soft_lessons(
-    silo: Silo,
-    margin: float,
-    index: NDArray[Any],
-    label: NDArray[Any],
-    stands: NDArray[Any],
-    share: NDArray[Any],
-    part: NDArray[Any],
+    silo: Silo, taught: TaughtLabels, votes: Votes, part: NDArray[np.float32]
 ) -> tuple[Lessons, Lessons]:
-    """Squared shares of what its classes won, and the same without the silo's own vote where these stand.
+    """Return squared shares of what its classes won, and the same without its own vote where these stand.
 
-    `share` has a row for each label, and `part` what the silo's vote, given with this margin, is of the share
-    of each class. Of a class that only a few have no shares are told: there the label is all that is known.
+    `votes` are those of the silo that are in the shares, and `part` is by class what one of them is of the
+    share. Of a class that only a few have no shares are told: there the label is all that is known.
     """
-    silo.check_labels(index, label)
-    silo.check_labels(index, share)
+    assert taught.shares is not None
+    index, label, share = taught.index, taught.label, taught.shares / 255
     lessons = silo.pool_lessons(index, soft_targets(share, label))
-    sure = np.flatnonzero(stands)
-    rest = without_vote(share[sure], silo.label_pool(margin)[index[sure]], part)
+    sure = np.flatnonzero(taught.stands)
+    rest = without_vote(share[sure], votes[index[sure]], part)
     return lessons, silo.pool_lessons(index[sure], soft_targets(rest, label[sure]))
 
 
