@@ -93,7 +93,8 @@ class TaughtLabels:
     #: Positions in the pool, and the class of each in the silo's own codes.
     index: NDArray[np.int64]
     label: NDArray[np.int64]
-    #: Whether a label would be the same without the silo's own vote.
+    #: Whether a label cannot be what the silo's own vote decided: it is another one, or would be the
+    #: same without that vote.
     stands: NDArray[np.bool_]
     #: What a label counts for, in a byte; the paper's labels all count the same.
     weight: NDArray[np.uint8] | None
@@ -150,6 +151,8 @@ def _labels_of_block(
     else:
         stands = _stand_by_shares(rule, found, mine, tallies.part)
         weight = _label_weights(tallies, found)
+    # Whatever the tallies are, they hide no label that contradicts the own vote: that one decided none.
+    stands |= ~mine
     if rule.name == "shares":
         shares = np.rint(255 * found.share * tallies.counted).astype(np.uint8)
     return TaughtLabels(found.index, found.label, stands, weight, shares)
