@@ -1,13 +1,14 @@
 """What comes with a step is held against the step's own parameters before the step sees it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from cosilo.errors import BadMessage
+from cosilo.protocol.forms import Array, Number
 from cosilo.protocol.incoming import check_incoming
 
 GOOD = {
@@ -34,6 +35,14 @@ class Method:
         names: list[str],
         seed: int | None = None,
         extra: Any = None,
+    ) -> None: ...
+
+    def formed(
+        self,
+        silo: object,
+        part: Annotated[NDArray[Any], Array(("uint8",), most=3, longest=4)],
+        share: Annotated[float, Number(0, 1)] | None = None,
+        bare: Annotated[int, "a remark"] = 0,
     ) -> None: ...
 
     def plain(self, silo: object) -> None: ...
@@ -88,3 +97,21 @@ def test_nobody_sends_the_silo_itself(name):
 
 def test_a_step_that_takes_any_keyword_gets_whatever_comes():
     check_incoming(Method.anything, {"a": 1, "b": "two"})
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ({"part": np.zeros(3)}, r"'part': got float64\[3\]; expected uint8, 1-dimensional"),
+        ({"part": np.zeros((1, 3), np.uint8)}, r"'part': got uint8\[1, 3\]; expected uint8"),
+        ({"part": np.array([4], np.uint8)}, "'part': holds 4; expected numbers from 0 to 3"),
+        ({"part": np.zeros(5, np.uint8)}, "'part': got 5 rows; expected at most 4"),
+        ({"share": 2.0}, "'share': got 2.0; wants a number from 0 to 1"),
+        ({"bare": 0.5}, "'bare': got 0.5; wants a whole number"),
+    ],
+)
+def test_a_parameter_may_have_a_form_of_its_own(message, words):
+    good = {"part": np.zeros(4, np.uint8), "share": 0.5, "bare": 1}
+    check_incoming(Method.formed, good)
+    with pytest.raises(BadMessage, match=words):
+        check_incoming(Method.formed, {**good, **message})

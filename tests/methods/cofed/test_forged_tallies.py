@@ -11,9 +11,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from torch import nn
 
 from cosilo import CoFED, Silo
 from cosilo.engines.local.in_process import open_boundary
+from cosilo.learners import Network, Training
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Ask, Failure
 from cosilo.protocol.wire import decode, encode
@@ -182,3 +184,11 @@ def test_honest_tallies_are_taken(tmp_path):
         victim = Victim(tmp_path / name, learner, 0)
         taken.append(victim.takes(honest(victim.label, victim.votes))[0])
     assert sum(taken) >= 3
+
+
+def test_labels_that_are_all_the_own_votes_leave_the_guard_nothing_to_test(tmp_path):
+    """A network that stops early holds a part of the labels out; there may be none."""
+    training = Training(lr=0.05, epochs=4, batch=20, patience=2)
+    network = Network(lambda shape, k: nn.Linear(shape[0], k), training)
+    victim = Victim(tmp_path / "net", network, 0)
+    assert isinstance(victim.takes(nothing_counted_and_own_weight_all(victim.votes, victim.votes))[0], bool)
