@@ -26,6 +26,7 @@ from cosilo.engines.local.in_process import InProcess, open_boundary
 from cosilo.errors import BadMessage, CosiloError
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Answer, Ask
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.forms import Expected
 from cosilo.protocol.message import check
 from cosilo.protocol.wire import decode, encode
@@ -126,10 +127,10 @@ def asks(rng: np.random.Generator, seconds: float) -> tuple[int, int]:
     with tempfile.TemporaryDirectory() as folder:
         silo = silos()[0]
         silo.allow = Allow(asks=10**9)
-        border = open_boundary(silo, METHOD, 0, Path(folder) / "record")
+        border = open_boundary(silo, METHOD, Contract.of(METHOD), Path(folder) / "record")
         number = 1
         for step in ("hello", "train"):
-            border.answer(Ask(number, step, encode({})))
+            border.answer(Ask(number, step, encode({}), border.agreement.contract.hash))
             number += 1
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -137,7 +138,7 @@ def asks(rng: np.random.Generator, seconds: float) -> tuple[int, int]:
             number += int(rng.integers(2))
             step = ["label", "update", "learn", "evaluate", "size", "hello", "x\x1b"][rng.integers(7)]
             try:
-                border.answer(Ask(number, step, message(rng)))
+                border.answer(Ask(number, step, message(rng), border.agreement.contract.hash))
             except Exception as error:
                 escaped += 1
                 print("escape", step, type(error).__name__, error)

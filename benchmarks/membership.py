@@ -31,6 +31,7 @@ from cosilo import CoFED, Silo
 from cosilo.engines.local.in_process import open_boundary
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Ask, Failure
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.message import Message
 from cosilo.protocol.wire import decode, encode
 
@@ -54,13 +55,13 @@ def attack(learner: Any, seed: int, allow: Allow, method: CoFED) -> float:
     silo = Silo("silo", X[:MEMBERS], y[:MEMBERS], learner, test=None, pool=pool, task=map(str, range(10)))
     silo.allow = allow
     with tempfile.TemporaryDirectory() as folder:
-        boundary = open_boundary(silo, method, seed, Path(folder) / "r")
+        boundary = open_boundary(silo, method, Contract.of(method, seed), Path(folder) / "r")
         number = 0
 
         def ask(step: str, message: Message) -> dict[str, Any] | None:
             nonlocal number
             number += 1
-            answer = boundary.answer(Ask(number, step, encode(message)))
+            answer = boundary.answer(Ask(number, step, encode(message), boundary.agreement.contract.hash))
             return None if isinstance(answer.content, Failure) else dict(decode(answer.content))
 
         ask("hello", {})

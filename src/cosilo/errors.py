@@ -21,6 +21,10 @@ class Refused(CosiloError):
     """A silo's share policy does not allow what a method asks for."""
 
 
+class OtherRecord(Refused):
+    """A silo's record is not the one that its coordinator has seen: it was put back or rewritten."""
+
+
 class BadMessage(CosiloError):
     """A message holds what was not declared: a field, a kind, a shape or a value."""
 

@@ -44,7 +44,7 @@ class Told:
     def call(self, silos, asks, timeout):
         for name in silos:
             ask = asks(name)
-            self.after.append((ask.number, name, ask.after))
+            self.after.append((ask.number, name, 0 if ask.last is None else ask.last.number))
             lost = name == "b" and ask.number == 1
             yield Answer(name, Failure(FailureKind.LOST, "gone") if lost else encode({"size": 1}))
 

@@ -4,14 +4,14 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from boundaries import asked, opened
 
 from cosilo import CoFED, Federation, Local, LocalEngine, Silo
 from cosilo.coordination.boundary import Boundary, seed_for
-from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
 from cosilo.protocol.allow import Allow
-from cosilo.protocol.carrier import Ask, Failure, FailureKind
+from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.message import Shared
 from cosilo.protocol.stage import LOCAL
 from cosilo.protocol.wire import decode, encode
@@ -89,7 +89,7 @@ class Grumpy:
 
 
 def boundary(silos, method, folder, place=0) -> Boundary:
-    return open_boundary(silos[place], method, seed=0, folder=folder)
+    return opened(silos[place], method, folder)
 
 
 def audit(folder) -> list[dict]:
@@ -118,8 +118,8 @@ def test_a_silo_that_shares_only_labels_refuses_weights_before_any_training(silo
 
 def test_every_step_is_held_against_the_policy_not_only_the_first(silos, tmp_path):
     border = boundary(silos(shares=["labels"]), Greedy(), tmp_path)
-    assert isinstance(border.answer(Ask(2, "train", EMPTY)).content, bytes)
-    refusal = border.answer(Ask(3, "give", EMPTY)).content
+    assert isinstance(asked(border, 2, "train", EMPTY).content, bytes)
+    refusal = asked(border, 3, "give", EMPTY).content
     assert isinstance(refusal, Failure)
     assert refusal.kind == "refused"
 
@@ -130,8 +130,8 @@ def test_what_tells_how_much_data_there_is_leaves_only_with_exact_scores(allow, 
     members[0].allow = allow
     border = boundary(members, Counting(), tmp_path / "tree")
     for number, name in enumerate(("hello", "train"), start=1):
-        border.answer(Ask(number, name, EMPTY))
-    found = border.answer(Ask(3, "give", EMPTY)).content
+        asked(border, number, name, EMPTY)
+    found = asked(border, 3, "give", EMPTY).content
     if allow is None or allow.exact_scores:
         assert decode(found) == {"found": members[0].size}
     else:
@@ -161,14 +161,14 @@ def test_the_audit_log_lists_exactly_what_left(silos, pool, tmp_path):
 
 def test_what_was_not_declared_does_not_leave(silos, tmp_path):
     border = boundary(silos(), Sloppy(), tmp_path)
-    failure = border.answer(Ask(1, "give", EMPTY)).content
+    failure = asked(border, 1, "give", EMPTY).content
     assert isinstance(failure, Failure)
     assert "field 'data' was not declared" in failure.text
     assert audit(tmp_path)[0]["fields"] == {}
 
 
 def test_the_text_of_a_foreign_error_stays_in_the_silo(silos, tmp_path):
-    failure = boundary(silos(), Talkative(), tmp_path).answer(Ask(1, "train", EMPTY)).content
+    failure = asked(boundary(silos(), Talkative(), tmp_path), 1, "train", EMPTY).content
     assert failure == Failure(FailureKind.ERROR, "silo 'tree': train raised ValueError")
     assert "Jane" not in json.dumps(audit(tmp_path))
     assert "Jane Doe" in (tmp_path / "log.txt").read_text()
@@ -177,7 +177,7 @@ def test_the_text_of_a_foreign_error_stays_in_the_silo(silos, tmp_path):
 def test_a_step_that_failed_leaves_the_silo_as_it_was(silos, tmp_path):
     members = silos()
     border = boundary(members, Talkative(), tmp_path)
-    border.answer(Ask(1, "train", EMPTY))
+    asked(border, 1, "train", EMPTY)
     assert not members[0].trained
     assert members[0].scores == {}
 
@@ -185,22 +185,22 @@ def test_a_step_that_failed_leaves_the_silo_as_it_was(silos, tmp_path):
 def test_a_repeated_ask_is_answered_from_the_record(silos, pool, tmp_path):
     members = silos(pool=pool)
     border = boundary(members, CoFED(), tmp_path)
-    border.answer(Ask(1, "train", EMPTY))
-    first = border.answer(Ask(2, "label", EMPTY)).content
+    asked(border, 1, "train", EMPTY)
+    first = asked(border, 2, "label", EMPTY).content
 
     class Broken:
         def __getattr__(self, name):
             pytest.fail("the learner was used again")
 
     members[0].learner = Broken()
-    assert border.answer(Ask(2, "label", EMPTY)).content == first
+    assert asked(border, 2, "label", EMPTY).content == first
     assert [entry.get("again", False) for entry in audit(tmp_path)] == [False, False, True]
 
 
 def test_a_repeated_ask_with_another_content_is_refused(silos, tmp_path):
     border = boundary(silos(), CoFED(), tmp_path)
-    border.answer(Ask(1, "train", EMPTY))
-    other = border.answer(Ask(1, "train", encode({"x": 1}))).content
+    asked(border, 1, "train", EMPTY)
+    other = asked(border, 1, "train", encode({"x": 1})).content
     assert isinstance(other, Failure)
     assert "with different content" in other.text
 
@@ -208,19 +208,19 @@ def test_a_repeated_ask_with_another_content_is_refused(silos, tmp_path):
 def test_an_ask_from_the_past_is_refused(silos, pool, tmp_path):
     border = boundary(silos(pool=pool), CoFED(), tmp_path)
     for number, name in enumerate(["train", "label", "label"], start=1):
-        border.answer(Ask(number, name, EMPTY))
-    late = border.answer(Ask(2, "label", EMPTY)).content
+        asked(border, number, name, EMPTY)
+    late = asked(border, 2, "label", EMPTY).content
     assert isinstance(late, Failure)
     assert "ask 2 is over" in late.text
 
 
 def test_an_unknown_step_is_refused(silos, tmp_path):
-    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "steal", EMPTY)).content
+    failure = asked(boundary(silos(), CoFED(), tmp_path), 1, "steal", EMPTY).content
     assert failure == Failure(FailureKind.REFUSED, "silo 'tree': cofed has no step 'steal'")
 
 
 def test_a_message_that_is_none_is_a_failure_not_a_crash(silos, tmp_path):
-    failure = boundary(silos(), CoFED(), tmp_path).answer(Ask(1, "train", b"\x80\x04K\x01.")).content
+    failure = asked(boundary(silos(), CoFED(), tmp_path), 1, "train", b"\x80\x04K\x01.").content
     assert isinstance(failure, Failure)
     assert "not a message" in failure.text
 
@@ -232,8 +232,8 @@ def test_seeds_depend_on_silo_and_ask_and_nothing_else():
 
 
 def test_warnings_of_a_learner_stay_in_the_silos_log(tmp_path):
-    border = open_boundary(Silo("g", np.eye(8), list("abababab"), Grumpy()), CoFED(), 0, tmp_path)
-    assert decode(border.answer(Ask(1, "train", EMPTY)).content) == {}
+    border = opened(Silo("g", np.eye(8), list("abababab"), Grumpy()), CoFED(), tmp_path)
+    assert decode(asked(border, 1, "train", EMPTY).content) == {}
     assert "patient 17" in (tmp_path / "log.txt").read_text()
 
 

@@ -29,7 +29,7 @@ from cosilo.runs.journal import replies_in  # noqa: E402
 
 HASHES = Path(__file__).with_name("fixed_runs.json")
 #: What a log says about time, and not about the result.
-TIMES = {"seconds", "at", "digest", "chain", "checksum"}
+TIMES = {"seconds", "at", "digest", "chain", "checksum", "seal"}
 
 SGD = {"optimiser": "sgd", "lr": 0.1, "batch": 20, "epochs": 2}
 MLP = {"use": "mlp", "hidden": [12], "training": SGD}

@@ -6,13 +6,12 @@ import sys
 
 import numpy as np
 import pytest
+from boundaries import asked, opened
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, FedAvg, Federation, FedProx, PersonalisedFedAvg, Run, Silo
 from cosilo.engines.local.engine import LocalEngine
-from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import DataError, RunError
-from cosilo.protocol.carrier import Ask
 from cosilo.protocol.wire import encode
 
 torch = pytest.importorskip("torch")
@@ -316,10 +315,10 @@ def test_a_network_that_is_not_kept_is_the_same_one_after_a_restart(tmp_path):
     orders = []
     for number in (2, 3):
         silo = Silo("a", X, y, Network(Shuffled, Training(epochs=1)), test=None, shares=SHARED)
-        border = open_boundary(silo, FedAvg(), 0, tmp_path)
+        border = opened(silo, FedAvg(), tmp_path)
         if number == 2:
-            border.answer(Ask(1, "begin", encode({"vocabulary": ["0", "1"]})))
-        answer = border.answer(Ask(number, "train", encode({"weights": weights, "round": 1})))
+            asked(border, 1, "begin", encode({"vocabulary": ["0", "1"]}))
+        answer = asked(border, number, "train", encode({"weights": weights, "round": 1}))
         assert isinstance(answer.content, bytes)
         orders.append(silo.learner.fitted().order.tolist())
     assert orders[0] == orders[1]

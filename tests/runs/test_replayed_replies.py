@@ -199,7 +199,8 @@ class Sizes:
 
     def call(self, silos, asks, timeout):
         for name in silos:
-            self.asked.append((asks(name).number, name, asks(name).after))
+            last = asks(name).last
+            self.asked.append((asks(name).number, name, 0 if last is None else last.number))
             yield Answer(name, encode({"size": self.sizes[name]}), seconds=0.25)
 
 

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from boundaries import asked, opened
 
 from cosilo import Federation
 from cosilo.engines.local.engine import LocalEngine
-from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
-from cosilo.protocol.carrier import Ask
+from cosilo.protocol.seal import Seal
 from cosilo.protocol.stage import LOCAL, Measure, Score
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.audit import outgoing
@@ -84,13 +84,13 @@ def test_a_note_that_is_all_a_step_wrote_survives_a_kill(tmp_path, silos, monkey
 
 def reopened(silos, folder):
     silo = silos(shares=["size", "labels"])[0]
-    return silo, open_boundary(silo, Noting(), 0, folder)
+    return silo, opened(silo, Noting(), folder)
 
 
 def test_a_record_has_one_state_and_does_not_grow(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     for number, name in enumerate(["look", "note", "look", "look"], start=1):
-        assert isinstance(border.answer(Ask(number, name, EMPTY)).content, bytes)
+        assert isinstance(asked(border, number, name, EMPTY).content, bytes)
     assert sorted(path.name for path in tmp_path.glob("state*")) == ["state-00004", "state.old"]
     assert not list(tmp_path.glob("*-*/"))
     assert dict(last_state(tmp_path).noted()) == {"seen": 1}
@@ -99,7 +99,7 @@ def test_a_record_has_one_state_and_does_not_grow(tmp_path, silos):
 def test_a_state_is_written_over_the_one_before_the_last(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     for number in (1, 2, 3, 4):
-        border.answer(Ask(number, "note", EMPTY))
+        asked(border, number, "note", EMPTY)
         if number == 2:
             first = (tmp_path / "state.old").stat().st_ino
     assert (tmp_path / "state.old").stat().st_ino == first
@@ -109,7 +109,7 @@ def test_a_state_is_written_over_the_one_before_the_last(tmp_path, silos):
 def test_model_scores_and_notes_come_back(tmp_path, silos):
     silo, border = reopened(silos, tmp_path)
     for number, name in enumerate(["train", "note"], start=1):
-        border.answer(Ask(number, name, EMPTY))
+        asked(border, number, name, EMPTY)
     again, _ = reopened(silos, tmp_path)
     assert again.trained
     assert dict(again.notes) == {"seen": 1}
@@ -135,7 +135,7 @@ def test_whatever_a_step_writes_is_saved_and_nobody_has_to_say_so(tmp_path, silo
     monkeypatch.setattr(Noting, "written", staticmethod(write))
     silo, border = reopened(silos, tmp_path)
     for number, name in enumerate(["note", "write"], start=1):
-        assert isinstance(border.answer(Ask(number, name, EMPTY)).content, bytes)
+        assert isinstance(asked(border, number, name, EMPTY).content, bytes)
     again, _ = reopened(silos, tmp_path)
     assert dict(again.notes) == notes
     assert again.scores == silo.scores
@@ -143,22 +143,22 @@ def test_whatever_a_step_writes_is_saved_and_nobody_has_to_say_so(tmp_path, silo
 
 def test_a_step_that_failed_or_was_cut_short_did_not_happen(tmp_path, silos):
     silo, border = reopened(silos, tmp_path)
-    border.answer(Ask(1, "note", EMPTY))
-    border.answer(Ask(2, "fail", EMPTY))
+    asked(border, 1, "note", EMPTY)
+    asked(border, 2, "fail", EMPTY)
     assert dict(silo.notes) == {"seen": 1}
     # Killed when the model and half of the state were written.
     (tmp_path / "model-00003").mkdir()
     (tmp_path / "state-00003.part").write_bytes((tmp_path / "state-00001").read_bytes()[:100])
     again, border = reopened(silos, tmp_path)
     assert dict(again.notes) == {"seen": 1}
-    assert decode(border.answer(Ask(3, "note", EMPTY)).content) == {"seen": 2}
+    assert decode(asked(border, 3, "note", EMPTY).content) == {"seen": 2}
     assert sorted(path.name for path in tmp_path.glob("*-*")) == ["state-00003"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", b"[]\n", b"null\nx"])
 def test_a_damaged_state_is_named(tmp_path, silos, damage):
     _, border = reopened(silos, tmp_path)
-    border.answer(Ask(1, "note", EMPTY))
+    asked(border, 1, "note", EMPTY)
     (tmp_path / "state-00001").write_bytes(damage)
     with pytest.raises(RunError, match=r"state-00001: is damaged"):
         reopened(silos, tmp_path)
@@ -166,22 +166,22 @@ def test_a_damaged_state_is_named(tmp_path, silos, damage):
 
 def test_a_state_that_was_told_of_and_is_gone_is_noticed(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
-    border.answer(Ask(1, "note", EMPTY))
+    asked(border, 1, "note", EMPTY)
     (tmp_path / "state-00001").unlink()
     _, border = reopened(silos, tmp_path)
-    assert "its record ends with ask 0" in border.answer(Ask(2, "note", EMPTY, 1)).content.text
+    assert "its record ends with ask 0" in asked(border, 2, "note", EMPTY, Seal(1)).content.text
 
 
 def test_what_is_sent_again_is_logged_again_as_that(tmp_path, silos):
     for _ in range(2):
         _, border = reopened(silos, tmp_path)
-        border.answer(Ask(1, "note", EMPTY))
+        asked(border, 1, "note", EMPTY)
     assert [entry.get("again", False) for entry in outgoing(tmp_path / "audit.jsonl")] == [False, True]
 
 
 def test_a_damaged_reply_is_named(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
-    border.answer(Ask(1, "note", EMPTY))
+    asked(border, 1, "note", EMPTY)
     (tmp_path / "state-00001").write_bytes((tmp_path / "state-00001").read_bytes()[:-1] + b"\0")
     with pytest.raises(RunError, match=r"state-00001: is damaged \(its checksum differs\)"):
         reopened(silos, tmp_path)
@@ -189,25 +189,25 @@ def test_a_damaged_reply_is_named(tmp_path, silos):
 
 def test_a_large_reply_has_a_file_to_itself(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
-    answer = border.answer(Ask(1, "much", EMPTY))
+    answer = asked(border, 1, "much", EMPTY)
     assert answer.file == tmp_path / "reply-00001"
     assert answer.file.read_bytes() == answer.content
     _, border = reopened(silos, tmp_path)
-    assert border.answer(Ask(1, "much", EMPTY)).content == answer.content
+    assert asked(border, 1, "much", EMPTY).content == answer.content
     answer.file.write_bytes(answer.content[:-1] + b"\1")
     _, border = reopened(silos, tmp_path)
     with pytest.raises(RunError, match=r"reply-00001: is damaged \(its checksum differs\)"):
-        border.answer(Ask(1, "much", EMPTY))
+        asked(border, 1, "much", EMPTY)
     answer.file.unlink()
     with pytest.raises(RunError, match="reply-00001: is missing"):
-        border.answer(Ask(1, "much", EMPTY))
+        asked(border, 1, "much", EMPTY)
 
 
 def test_a_large_reply_is_written_over_the_last_one_but_not_where_that_has_another_name(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     files = []
     for number, name in enumerate(["much", "much", "note", "much", "much"], start=1):
-        answer = border.answer(Ask(number, name, EMPTY))
+        answer = asked(border, number, name, EMPTY)
         if name == "much":
             assert answer.file.read_bytes() == answer.content
             files.append(answer.file.stat().st_ino)
@@ -220,17 +220,17 @@ def test_a_large_reply_is_written_over_the_last_one_but_not_where_that_has_anoth
 @pytest.mark.parametrize(("name", "left"), [("much", ["reply-00002"]), ("note", [])])
 def test_killed_while_the_last_large_reply_is_written_over(tmp_path, silos, name, left):
     _, border = reopened(silos, tmp_path)
-    border.answer(Ask(1, "much", EMPTY))
+    asked(border, 1, "much", EMPTY)
     (tmp_path / "reply-00001").rename(tmp_path / "reply-00002.part")
     _, border = reopened(silos, tmp_path)
-    assert isinstance(border.answer(Ask(2, name, EMPTY, 1)).content, bytes)
+    assert isinstance(asked(border, 2, name, EMPTY, Seal(1)).content, bytes)
     assert sorted(path.name for path in tmp_path.glob("reply*")) == left
 
 
 def test_a_model_that_did_not_change_is_not_written_again(tmp_path, silos):
     _, border = reopened(silos, tmp_path)
     for number, name in enumerate(("train", "note", "train"), start=1):
-        border.answer(Ask(number, name, EMPTY))
+        asked(border, number, name, EMPTY)
         if number == 2:
             assert last_state(tmp_path).models == {"model": "model-00001", "local": "model-00001"}
     assert last_state(tmp_path).models == {"model": "model-00003", "local": "model-00003"}

@@ -14,8 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, ConfigError, CosiloError, Federation, Local, Privacy, Silo
 from cosilo.cli.trust import audit
-from cosilo.coordination.limits import kinds_sent
-from cosilo.engines.flare import approval
+from cosilo.coordination.agreement import kinds_sent
 from cosilo.errors import Refused
 from cosilo.privacy.account_text import account_lines
 from cosilo.protocol.allow import Allow
@@ -23,6 +22,7 @@ from cosilo.protocol.stage import LOCAL
 from cosilo.protocol.wire import decode
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
+from cosilo.runs import approval
 from cosilo.runs.durable_files import write_json
 from cosilo.runs.journal import replies_in
 from cosilo.runs.run import RunDirectory
@@ -136,10 +136,12 @@ def test_whoever_approves_a_run_reads_the_account_and_is_asked_once(promised, tm
     silo = silos(promised[1])[0]
     kinds = kinds_sent(CoFED(), silo)
     assert kinds == {"labels", "metrics", "task"}
-    approval.answer(tmp_path, approved=True)
-    write_json(tmp_path / "request.json", {"words": ["A run."], "account": silo.privacy_lines(kinds)})
-    assert approval.request(tmp_path)[:3] == ["A run.", *silo.privacy_lines(kinds)[:2]]
-    approval.wait_for(tmp_path, ["A run."], ["that voter is there already: its votes cost nothing more"])
+    subject = approval.Subject("a" * 64, "b" * 64)
+    asked = {"words": ["A run."], "account": silo.privacy_lines(kinds)}
+    write_json(tmp_path / "request.json", {**vars(subject), **asked})
+    assert approval.request(tmp_path).words[:3] == ("A run.", *silo.privacy_lines(kinds)[:2])
+    approval.answer(tmp_path, subject, approved=True)
+    approval.wait_for(tmp_path, subject, ["A run."], ["that voter is there already: it costs nothing more"])
 
 
 def test_chance_does_not_come_from_the_seed(promised, tmp_path):

@@ -184,7 +184,7 @@ def _status(run: "RunDirectory") -> str:
 
 def silo_news(kit: Path, runs: Path) -> Callable[[], list[str]]:
     """What tells of runs that begin, end or wait for an administrator, each once."""
-    from cosilo.engines.flare.approval import waiting
+    from cosilo.runs.approval import waiting
     from cosilo.runs.silo_runs import News
 
     news, told = News(runs), set[str]()

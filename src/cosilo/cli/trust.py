@@ -63,17 +63,18 @@ def approve(
     refuse: Annotated[bool, typer.Option("--refuse", help="Refuse it.")] = False,
 ) -> None:
     """Read what a run would send, to whom and how often, and let it run or refuse it."""
-    from cosilo.engines.flare import approval
+    from cosilo.runs import approval
 
     runs = _runs(kit)
     if run is None:
         say("\n".join(f"waits: {one}" for one in approval.waiting(runs)) or "no run waits for approval")
         return
     folder = _run(runs, run)
-    for line in approval.request(folder):
+    asked = approval.request(folder)
+    for line in asked.words:
         say(line)
     approved = not refuse and (yes or typer.confirm("Let it run?"))
-    approval.answer(folder, approved)
+    approval.answer(folder, asked.subject, approved)
     say(f"{run}: {'may run' if approved else 'is refused'}")
 
 

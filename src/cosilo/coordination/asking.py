@@ -11,6 +11,7 @@ from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
 from cosilo.protocol.events import Event, Happening, Observer
 from cosilo.protocol.forms import Expected
 from cosilo.protocol.message import Fields, Message, check, describe, payload
+from cosilo.protocol.seal import Seal
 from cosilo.protocol.step import HELLO, Step
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.journal import Arrival, Entry, Journal
@@ -71,6 +72,7 @@ class Asking:
         observers: Sequence[Observer],
         quorum: float,
         timeout: float | None,
+        contract: str = "",
     ) -> None:
         self._steps = steps
         self._carrier = carrier
@@ -78,14 +80,16 @@ class Asking:
         self._observers = tuple(observers)
         self._quorum = quorum
         self._timeout = timeout
+        #: The hash of the run's contract, which goes with every request.
+        self._contract = contract
         #: The number of the last ask.
         self.number = 0
         #: What replies are held against, by silo: known when it has introduced itself.
         self.expected: dict[str, Expected] = {}
         #: The failures that stopped the run, by silo.
         self.failed: dict[str, Failure] = {}
-        #: The last ask of each silo that it has answered.
-        self._answered = dict(journal.answered)
+        #: The seal of the last reply of each silo.
+        self._seals = dict(journal.seals)
 
     def ask(
         self,
@@ -140,7 +144,7 @@ class Asking:
         self.tell(Happening.ASK, ask=entry.number, step=entry.step, silos=missing)
 
         def ask(name: str) -> Ask:
-            return Ask(entry.number, entry.step, body(name), self._answered.get(name, 0))
+            return Ask(entry.number, entry.step, body(name), self._contract, self._seals.get(name))
 
         for answer in self._carrier.call(missing, ask, timeout):
             reply = self._receive(entry, step, answer, valid)
@@ -153,6 +157,8 @@ class Asking:
         """Keep an answer, or note why it is none; returns what it says."""
         if isinstance(answer.content, Failure):
             failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
+            if answer.seal is not None and self._keep_seal(answer.silo, answer.seal):
+                entry.seals[answer.silo] = answer.seal.values()
             self._fail(entry, answer.silo, failure)
             return None
         accepted = self._accepted(entry, step, answer.silo, answer.content, valid)
@@ -160,8 +166,10 @@ class Asking:
             self._fail(entry, answer.silo, accepted)
             return None
         reply, form = accepted
-        entry.keep(answer.silo, answer.content, Arrival(round(answer.seconds, 6), form), answer.file)
-        self._answered[answer.silo] = entry.number
+        seal = answer.seal or Seal(entry.number)
+        arrival = Arrival(round(answer.seconds, 6), form, seal=seal.values())
+        entry.keep(answer.silo, answer.content, arrival, answer.file)
+        self._keep_seal(answer.silo, seal)
         self.tell(
             Happening.REPLY,
             ask=entry.number,
@@ -171,6 +179,14 @@ class Asking:
         )
         return reply
 
+    def _keep_seal(self, silo: str, seal: Seal) -> bool:
+        """Keep a seal as the last of its silo, unless it is of a shorter log; return whether it is kept."""
+        last = self._seals.get(silo)
+        if last is not None and 0 < seal.length <= last.length:
+            return False
+        self._seals[silo] = seal
+        return True
+
     def _replay(self, entry: Entry, step: Step, silo: str, valid: Check | None) -> Fields | None:
         """Take up a reply that arrived before a crash, in an ask that was not completed, like a fresh one."""
         accepted = self._accepted(entry, step, silo, entry.content(silo), valid)
@@ -179,7 +195,7 @@ class Asking:
             return None
         reply, form = accepted
         entry.keep_again(silo, form)
-        self._answered[silo] = entry.number
+        self._keep_seal(silo, Seal.read(entry.arrivals[silo].seal) or Seal(entry.number))
         return reply
 
     def _accepted(
@@ -224,7 +240,9 @@ class Asking:
         if len(entry.arrivals) < needed:
             reasons = "\n".join(failure.text for failure in entry.failures.values())
             self.failed = dict(entry.failures)
-            if entry.step == HELLO:
+            away = (FailureKind.LOST, FailureKind.TIMEOUT)
+            lost = any(failure.kind in away for failure in entry.failures.values())
+            if entry.step == HELLO and not lost:  # who is away may fit: the run can be resumed with it
                 raise SilosDoNotFit(reasons)
             raise TooFew(
                 f"step {entry.step!r}: {len(entry.arrivals)} of {len(entry.silos)} silos answered, "

@@ -11,36 +11,20 @@ from typing import TypeAlias
 
 import numpy as np
 
+from cosilo.coordination.agreement import Agreement
 from cosilo.coordination.institution import Institution
-from cosilo.coordination.limits import Limits
-from cosilo.errors import (
-    BadMessage,
-    ConfigError,
-    CosiloError,
-    DataError,
-    LearnerError,
-    MembersError,
-    Refused,
-    RunError,
-)
+from cosilo.errors import BadMessage, CosiloError, LearnerError, OtherRecord, Refused, RunError
 from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
 from cosilo.protocol.forms import shown
 from cosilo.protocol.incoming import check_incoming
 from cosilo.protocol.message import Message, check, describe
 from cosilo.protocol.participant import Participant, Procedure, refusals
+from cosilo.protocol.seal import Seal
 from cosilo.protocol.step import HELLO, Step
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.silo_record import SiloRecord, digest_of
 from cosilo.silo.silo import Silo
 
-#: What somebody else's coordinator learns of a failure.
-_CATEGORIES: dict[type[Exception], str] = {
-    LearnerError: "its learner failed",
-    BadMessage: "a message is not as it was declared",
-    ConfigError: "its settings do not fit",
-    DataError: "its data does not fit",
-    MembersError: "too few of its members could do it",
-}
 #: Makes a carrier to the members of the institution with this name.
 MembersCarrier: TypeAlias = Callable[[Sequence[Participant], str], Carrier]
 
@@ -61,8 +45,8 @@ class Boundary:
         The silo behind it.
     procedure
         What is known of the method.
-    seed
-        The run's seed; each step gets its own, derived from it.
+    agreement
+        The run's contract, whose seed each step's seed is derived from, and the silo's limits.
     folder
         Where the silo keeps its record.
     members_carrier
@@ -76,23 +60,23 @@ class Boundary:
         self,
         silo: Participant,
         procedure: Procedure,
-        seed: int,
+        agreement: Agreement,
         folder: Path,
         members_carrier: MembersCarrier,
         within: str | None = None,
     ) -> None:
         self.silo = silo
         self.procedure = procedure
-        self._seed = seed
+        self.agreement = agreement
+        self._seed = seed = agreement.contract.seed
         self._path = silo.name if within is None else f"{within}/{silo.name}"
         self._steps = procedure.steps()
         self._record = SiloRecord(folder)
         self._record.check_identity(silo, but=["shares"])  # each step asks the policy of the day
         silo.seed = seed_for(seed, self._path, 0)
-        allow = silo.allow
-        self._limits = None if allow is None else Limits(allow, silo, procedure, self._record)
         if isinstance(silo, Institution):
-            silo.lead(procedure, seed, self._record, members_carrier(silo.silos, silo.name))
+            carrier = members_carrier(silo.silos, silo.name)
+            silo.lead(procedure, agreement.contract, self._record, carrier)
         elif isinstance(silo, Silo):
             silo.record = folder.resolve()
             about = {"method": procedure.name, "parameters": procedure.parameters(), "seed": seed}
@@ -112,8 +96,10 @@ class Boundary:
         """Do the step, or say in one line why not; what leaves is logged before it leaves."""
         seconds = 0.0
         try:
-            self._record.audit.came(ask.number, ask.step, ask.body, digest_of(ask.body))
-            self._record.check_newest(ask.after)
+            self._record.audit.came(ask.number, ask.step, ask.body, digest_of(ask.body), ask.last)
+            if ask.last is not None:
+                self._check_last(ask.last)
+            self.agreement.check(ask, self._step(ask.step), self._record.audit)
             reply = self._record.reply(ask.number, ask.step, ask.body)
             if reply is None:
                 message, seconds = self._compute(ask)
@@ -123,13 +109,14 @@ class Boundary:
             else:
                 message, whole = decode(reply), sha256(reply).hexdigest()
             fields = describe(message, self._steps[ask.step].fields)
+            seal = self._record.audit.seal(ask.number, digest_of(ask.body), whole)
             self._record.audit.left(ask.number, ask.step, fields, len(reply), whole, seconds)
             self.silo.left({field["kind"] for field in fields.values()})
-            return Answer(self.silo.name, reply, seconds, self._record.kept)
+            return Answer(self.silo.name, reply, seconds, self._record.kept, seal)
         except RunError:
             raise  # the silo's own disk fails: the run cannot continue
         except Exception as error:
-            return Answer(self.silo.name, self._fail(ask, error))
+            return self._fail(ask, error)
         finally:
             self._release()
 
@@ -149,7 +136,9 @@ class Boundary:
         """The reply, and how long the step took: by the processor, since silos compete for those of a machine
         that simulates them, and without judging, which is no part of a method.
         """
-        step = self._allowed(ask.step)
+        step = self._step(ask.step)
+        self.agreement.check_budget(self._record.audit)
+        self._check_policy(step)
         self._recall(step)
         self.silo.seed = seed_for(self._seed, self._path, ask.number)
         with warnings.catch_warnings(record=True) as caught:
@@ -165,21 +154,36 @@ class Boundary:
         self._hold_to_policy(message, step)
         return message, max(0.0, seconds)
 
-    def _allowed(self, name: str) -> Step:
-        """The step, if the policy allows all that it shares; joining asks for all the method will need."""
+    def _check_last(self, seal: Seal) -> None:
+        """Raise unless the record is the one that the coordinator has seen the last reply of.
+
+        If both are on one machine, the run cannot go on with the record as it is; else the silo refuses.
+        """
+        if not seal.failed:
+            self._record.check_newest(seal.number)
+        try:
+            self._record.audit.check_seal(seal, f"silo {self.silo.name!r}")
+        except Refused as error:
+            if self.silo.allow is None:
+                raise RunError(str(error)) from None
+            raise
+
+    def _step(self, name: str) -> Step:
+        """Return the step of that name, if the method asks for it with its parameters."""
         step = self._steps.get(name)
         if step is None or not self.procedure.uses(name):
             raise Refused(f"silo {self.silo.name!r}: {self.procedure.name} has no step {shown(name)}")
-        if self._limits is not None:
-            self._limits.check(step)
-        needs = {one.kind: f"step {name!r}, field {field!r}" for field, one in step.fields.items()}
+        return step
+
+    def _check_policy(self, step: Step) -> None:
+        """Raise unless the policy allows all that the step shares; joining asks for all the method needs."""
+        needs = {one.kind: f"step {step.name!r}, field {name!r}" for name, one in step.fields.items()}
         if step.declared.voluntary and needs.keys() & self.silo.shares:
             needs = {}  # it sends what it may: `_hold_to_policy`
-        if name == HELLO:
+        if step.name == HELLO:
             needs = dict(self.procedure.needs())
         for line in refusals(self.silo, self.procedure.name, needs):
             raise Refused(line)
-        return step
 
     def _hold_to_policy(self, message: Message, step: Step) -> None:
         """Raise if a field is there that the policy does not allow: a voluntary step may have any."""
@@ -193,35 +197,40 @@ class Boundary:
                 "has: its own file allows that with exact_scores = true in [allow]"
             )
 
-    def _fail(self, ask: Ask, error: Exception) -> Failure:
+    def _fail(self, ask: Ask, error: Exception) -> Answer:
         # The text of a foreign exception may quote private data: it stays in the silo's own log.
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
         story = "".join(traceback.format_exception(error))
         self._record.log(f"ask {ask.number} ({ask.step}):\n{story}{type(cause).__name__}: {_one_line(cause)}")
-        text = self._told(ask.step, error)
-        kinds: dict[type[Exception], FailureKind] = {
-            Refused: FailureKind.REFUSED,
-            LearnerError: FailureKind.LEARNER,
-        }
-        self._record.audit.failed(ask.number, ask.step, text)
+        failure = self._told(ask.step, error)
+        seal = None
+        if not isinstance(error, OtherRecord):  # what the coordinator has seen must not be forgotten
+            line = sha256(failure.text.encode()).hexdigest()
+            seal = self._record.audit.seal(ask.number, digest_of(ask.body), line, failed=True)
+        self._record.audit.failed(ask.number, ask.step, failure.text)
         if self._untrained is None:
             self._record.restore(self.silo)
-        return Failure(kinds.get(type(error), FailureKind.ERROR), text)
+        return Answer(self.silo.name, failure, seal=seal)
 
-    def _told(self, step: str, error: Exception) -> str:
-        """The line that leaves. What the silo refuses, and why, everybody may know.
+    def _told(self, step: str, error: Exception) -> Failure:
+        """Return what leaves of a failure.
 
-        Other texts of cosilo may have sizes, classes or names of columns in them: they are for whoever has
-        all silos on one machine. Somebody else's coordinator learns the step, and what kind of thing failed.
+        What the silo refuses by policy, form or contract, and why, everybody may know: none of that depends
+        on private data. Anything else may. Where somebody else coordinates it leaves as one and the same
+        line, whatever failed; where all silos have one owner, as what it is.
         """
         prefix = f"silo {self.silo.name!r}"
-        if self._limits is not None and not isinstance(error, Refused):
-            what = next((what for kind, what in _CATEGORIES.items() if isinstance(error, kind)), "it failed")
-            return f"{prefix}: step {shown(step)}: {what}; its own log says why"
+        if isinstance(error, Refused):
+            text = str(error)
+            return Failure(FailureKind.REFUSED, text if text.startswith(prefix) else f"{prefix}: {text}")
+        if self.silo.allow is not None:
+            text = f"{prefix}: step {shown(step)} failed; its own log says why"
+            return Failure(FailureKind.ERROR, text)
         text = str(error) if isinstance(error, CosiloError) else f"{step} raised {type(error).__name__}"
-        return text if text.startswith(prefix) else f"{prefix}: {text}"
+        kind = FailureKind.LEARNER if isinstance(error, LearnerError) else FailureKind.ERROR
+        return Failure(kind, text if text.startswith(prefix) else f"{prefix}: {text}")
 
 
 class _Reading:

@@ -9,6 +9,7 @@ from cosilo.coordination.asking import Asking, Check, Gather, SilosDoNotFit
 from cosilo.coordination.meeting import Introductions
 from cosilo.errors import BadMessage, ConfigError
 from cosilo.protocol.carrier import Carrier, Failure
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.events import Happening, Observer
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Fields, Message, Value
@@ -20,7 +21,6 @@ from cosilo.protocol.step import EVALUATE, HELLO, WANTS
 from cosilo.protocol.task import Task
 from cosilo.runs.journal import Journal, Mark, Replies
 from cosilo.simulated_time.time_limit import TimeLimit
-from cosilo.version import __version__
 
 F = TypeVar("F", bound=Findings)
 #: What a run finds out besides its method's findings, by key of its result.
@@ -62,6 +62,8 @@ class Silos:
         The institution whose members they are; None at the server.
     limit : TimeLimit, default None
         How much simulated time the run may take; None: any.
+    contract : Contract, default None
+        The run's contract; None: that of these silos, this method and this seed.
 
     Attributes
     ----------
@@ -99,6 +101,7 @@ class Silos:
         timeout: float | None = None,
         within: str | None = None,
         limit: TimeLimit | None = None,
+        contract: Contract | None = None,
     ) -> None:
         self.names = list(names)
         self.within = within
@@ -107,7 +110,10 @@ class Silos:
         self._seed = seed
         self._procedure = procedure
         self._journal = journal
-        self._asking = Asking(procedure.steps(), carrier, journal, observers, quorum, timeout)
+        if contract is None:
+            contract = Contract.of(procedure, seed, silos=self.names)
+        self.contract = contract
+        self._asking = Asking(procedure.steps(), carrier, journal, observers, quorum, timeout, contract.hash)
         self._known = Introductions()
         self._met = 0
         self._limit = limit
@@ -129,7 +135,7 @@ class Silos:
     def meet(self, pool: str | None = None, pool_size: int = 0, pool_classes: Iterable[str] = ()) -> None:
         """Ask all silos who they are, and check that they fit the method; nothing is computed yet."""
         self.pool_size, self.pool_classes = pool_size, list(pool_classes)
-        problems = self._introduce(self.ask(HELLO, {"version": __version__}, quorum=1.0), pool)
+        problems = self._introduce(self.ask(HELLO, quorum=1.0), pool)
         if not problems:
             self._meet_targets()
             try:
@@ -152,7 +158,7 @@ class Silos:
         """Meet one silo after the last ask of a run; `others` is how they introduced themselves."""
         self.pool_size, self._asking.number, self._met = pool_size, after, after
         self._introduce(others, pool)
-        problems = self._introduce(self.ask(HELLO, {"version": __version__}, to=[name], quorum=1.0), pool)
+        problems = self._introduce(self.ask(HELLO, to=[name], quorum=1.0), pool)
         if problems:
             raise SilosDoNotFit("\n".join(problems))
         self._procedure.check(self.tasks)

@@ -9,6 +9,7 @@ from cosilo.coordination.asking import SilosDoNotFit, TooFew
 from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError, DataError, MembersError, RunError
 from cosilo.protocol.carrier import Carrier
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.message import Fields, Message
 from cosilo.protocol.metrics import METRIC_KINDS
 from cosilo.protocol.participant import Participant, Procedure, check_names_differ, check_quorum
@@ -117,7 +118,7 @@ class Institution(Participant):
 
     # ------------------------------------------------------------------ a run
 
-    def lead(self, procedure: Procedure, seed: int, record: SiloRecord, carrier: Carrier) -> None:
+    def lead(self, procedure: Procedure, contract: Contract, record: SiloRecord, carrier: Carrier) -> None:
         """Become the coordinator of the members, with a journal and their records in its own folder."""
         folder = record.folder
         self._record, self._met = record, False
@@ -133,8 +134,9 @@ class Institution(Participant):
             seed=self.seed,
             quorum=self.quorum,
             within=self.name,
+            contract=contract,
         )
-        carrier.open(procedure, seed, folder / "members")
+        carrier.open(procedure, contract, folder / "members")
 
     def close(self) -> None:
         """Close the members."""

@@ -6,7 +6,6 @@ from cosilo.data.labels import in_order
 from cosilo.protocol.forms import Expected
 from cosilo.protocol.message import Fields
 from cosilo.protocol.task import Task, vocabulary
-from cosilo.version import __version__
 
 #: What stands before the number of a class that a silo does not have.
 _OTHERS = "class of others "
@@ -23,13 +22,11 @@ class Introductions:
         self._vocabulary: Task | None = None
 
     def add(self, replies: Mapping[str, Fields], pool: str | None, needs_pool: bool) -> list[str]:
-        """Remember how silos introduce themselves; a line for each with another pool or version."""
+        """Remember how silos introduce themselves; a line for each with another pool."""
         problems = []
         self._vocabulary = None
         for name, reply in replies.items():
             theirs, classes = reply.text("pool"), reply.names("classes")
-            if "version" in reply and reply.text("version") != __version__:
-                problems.append(other_version(name, reply.text("version"), __version__))
             if needs_pool and theirs != pool:
                 problems.append(other_pool(name, theirs, pool))
             self.tasks[name] = Task(tuple(classes))
@@ -54,14 +51,6 @@ class Introductions:
         known = {*self.tasks[name].classes, *public}
         classes = in_order([*self.vocabulary.classes, *public])
         return [one if one in known else f"{_OTHERS}{place}" for place, one in enumerate(classes)]
-
-
-def other_version(silo: str, theirs: str, coordinators: str) -> str:
-    """The error line for a silo with another version of cosilo than its coordinator."""
-    return (
-        f"silo {silo!r}: has cosilo {theirs}, the coordinator {coordinators}; "
-        "install the same version everywhere, then start a new run"
-    )
 
 
 def other_pool(silo: str, theirs: str | None, pool: str | None) -> str:

@@ -3,14 +3,16 @@
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Protocol, runtime_checkable
 
 from cosilo.coordination.asking import SilosDoNotFit
 from cosilo.coordination.coordinator import Silos
-from cosilo.errors import CosiloError
+from cosilo.errors import BadMessage, CosiloError, RunError
 from cosilo.protocol.carrier import Carrier, Failure
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.events import Event, Happening, Observer
 from cosilo.protocol.participant import Participant, Procedure
 from cosilo.runs.durable_files import write_json
@@ -33,6 +35,27 @@ class Terms:
     pool_classes: tuple[str, ...] = ()
     #: The classes that tasks may be made of; None: any.
     vocabulary: tuple[str, ...] | None = None
+
+    def contract(self, method: Procedure, salt: str) -> Contract:
+        """Return the contract of a run on these terms."""
+        settings = {
+            "method": method.parameters(),
+            "seed": self.seed,
+            "silos": sorted(self.silos),
+            "quorum": self.quorum,
+            "timeout": self.timeout,
+            "pool": [self.pool, self.pool_size, list(self.pool_classes)],
+            "vocabulary": None if self.vocabulary is None else list(self.vocabulary),
+        }
+        return Contract.of(
+            method,
+            self.seed,
+            silos=self.silos,
+            pool=self.pool,
+            vocabulary=self.vocabulary,
+            settings=settings,
+            salt=salt,
+        )
 
 
 class Stopped(CosiloError):
@@ -110,6 +133,51 @@ class SideBySide(Protocol):
         """
 
 
+def contract_of(run: RunDirectory, method: Procedure, terms: Terms) -> Contract:
+    """Return the contract of a run, which is kept in its directory from the first start on.
+
+    Settings that silos are not told, such as the quorum, may change when a run is resumed on one machine: the
+    contract is then still that of the first start.
+    """
+    if "salt" not in run.about:  # of an earlier version
+        run.set_status(run.status, salt=token_hex(16))
+    contract = terms.contract(method, str(run.about["salt"]))
+    if "contract" not in run.about:
+        run.set_status(run.status, contract=contract.values())
+        return contract
+    known = _known_contract(run)
+    changes = known.changes(replace(contract, settings=known.settings))
+    if changes:
+        raise RunError(
+            f"{run.folder}: was begun under another contract ({'; '.join(changes)}); start a new run"
+        )
+    return known
+
+
+def late_contract(run: RunDirectory, method: Procedure, name: str) -> Contract:
+    """Return the contract of a silo that comes when the run is over: it has one of its own."""
+    if "salt" not in run.about or "contract" not in run.about:
+        raise RunError(f"{run.folder}: is of an earlier version, which made no contracts; start a new run")
+    silos, salt, known = [*run.about["silos"], name], str(run.about["salt"]), _known_contract(run)
+    settings = {"before": known.settings, "late": name}
+    return Contract.of(
+        method,
+        known.seed,
+        silos=silos,
+        pool=known.pool,
+        vocabulary=known.vocabulary,
+        settings=settings,
+        salt=salt,
+    )
+
+
+def _known_contract(run: RunDirectory) -> Contract:
+    try:
+        return Contract.read(run.about["contract"])
+    except BadMessage as error:
+        raise RunError(f"{run.folder / 'run.json'}: is damaged ({error}); restore it") from None
+
+
 def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:
     """Do the coordinator's part of the rest of a run."""
     with EventLog(planned.run.folder / "events.jsonl") as events:
@@ -131,6 +199,7 @@ def _coordinate(planned: PlannedRun, carrier: Carrier, events: EventLog) -> None
     clock = run.clock
     limit = None if clock is None or clock.budget is None else TimeLimit(clock.budget, elapsed)
     tell(Happening.RESUME if (run.folder / "journal").exists() else Happening.START)
+    contract = contract_of(run, method, terms)
     silos = Silos(
         terms.silos,
         method,
@@ -141,10 +210,11 @@ def _coordinate(planned: PlannedRun, carrier: Carrier, events: EventLog) -> None
         quorum=terms.quorum,
         timeout=terms.timeout,
         limit=limit,
+        contract=contract,
     )
     curve.silos = silos
     try:
-        carrier.open(method, terms.seed, run.folder / "silos")
+        carrier.open(method, contract, run.folder / "silos")
         silos.meet(terms.pool, terms.pool_size, terms.pool_classes)
         _within(silos, terms.vocabulary)
         method.coordinate(silos)

@@ -31,7 +31,7 @@ from cosilo.runs.run_folders import begin, instead, new_folder_name, start_over
 from cosilo.runs.silo_record import SiloRecord, changes
 from cosilo.silo.silo import Silo
 from cosilo.simulated_time.clock import Clock
-from cosilo.version import __version__
+from cosilo.version import PROTOCOL, __version__
 
 
 class Federation:
@@ -238,6 +238,7 @@ class Federation:
         members = {silo.name: [member.name for member in silo.silos] for silo in self._institutions}
         return {
             "cosilo": __version__,
+            "protocol": PROTOCOL,
             "method": {"use": self.method.name, **self.method.model_dump(mode="json")},
             "seed": self.seed,
             "silos": [silo.name for silo in self.silos],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cosilo.coordination.coordinator import Silos
+from cosilo.coordination.run_loop import late_contract
 from cosilo.engines.local.in_process import InProcess
 from cosilo.errors import ConfigError
 from cosilo.methods import METHODS
@@ -48,14 +49,16 @@ def welcome(run: RunDirectory, name: str, carrier: Carrier, watching: Sequence[O
         journal = Journal(run.folder / "journal")
         after = about.get("late", {}).get(name, journal.last_number)
         run.set_status("finished", late={**about.get("late", {}), name: after})
-        silos = Silos([*about["silos"], name], method, carrier, journal, watching, seed=about["seed"])
+        contract = late_contract(run, method, name)
+        names = [*about["silos"], name]
+        silos = Silos(names, method, carrier, journal, watching, seed=about["seed"], contract=contract)
         told = run.last_replies("hello")
         others = {other: told[other] for other in about["silos"]}
 
         def said(step: str) -> dict[str, Any]:
             return {other: reply for other, reply in run.last_replies(step).items() if other != name}
 
-        carrier.open(method, about["seed"], run.folder / "silos")
+        carrier.open(method, contract, run.folder / "silos")
         try:
             silos.meet_late(name, others, after, about["pool"], about["pool_size"])
             method.welcome(silos, name, said)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from cosilo.coordination.coordinator import Silos
 from cosilo.coordination.institution import Institution
-from cosilo.coordination.meeting import other_version
-from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError, Refused
+from cosilo.errors import ConfigError, CosiloError, DataError, LearnerError
 from cosilo.methods.descriptions import with_inherited_parameters
 from cosilo.methods.effort import Effort
 from cosilo.parameters import Parameters
@@ -224,13 +223,8 @@ class Method(Parameters):
         offers=Shared("task", "what it is willing to share", form=Names()),
         version=Shared("task", "its version of cosilo", form=Text(), optional=True),
     )
-    def hello(self, silo: Silo, version: str = __version__) -> Message:
-        """Say who is here: the task, the pool's fingerprint, what the silo can and will share.
-
-        The coordinator says its version: another one may mean other things by the same words.
-        """
-        if version != __version__:
-            raise Refused(other_version(silo.name, __version__, version))
+    def hello(self, silo: Silo) -> Message:
+        """Say who is here: the task, the pool's fingerprint, what the silo can and will share."""
         self.prepare(silo)
         offers = silo.shares if silo.has_test else silo.shares - {"metrics", *METRIC_KINDS}
         if silo.has_target:

@@ -6,7 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.participant import Procedure
+from cosilo.protocol.seal import Seal
 
 
 class FailureKind(StrEnum):
@@ -46,6 +48,8 @@ class Answer:
     seconds: float = 0.0
     #: The file that holds just the content, if that is large and the silo's record is on this machine.
     file: Path | None = None
+    #: What the silo states about this answer and its audit log; None if it did not answer by itself.
+    seal: Seal | None = None
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,10 @@ class Ask:
     number: int
     step: str
     body: bytes
-    #: The last ask that the silo has answered, as the coordinator knows it: a record that ends before is old.
-    after: int = 0
+    #: The hash of the run's contract.
+    contract: str = ""
+    #: The seal of the last reply that the coordinator has from this silo: a record that ends before is old.
+    last: Seal | None = None
 
 
 #: The ask to a silo, by name; a message for all is the same object in each.
@@ -66,7 +72,7 @@ Asks: TypeAlias = Callable[[str], Ask]
 class Carrier(Protocol):
     """Carries messages between the coordinator and the silos of one run."""
 
-    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+    def open(self, procedure: Procedure, contract: Contract, folder: Path) -> None:
         """Make the silos ready; silo NAME keeps its record in `folder`/NAME, wherever the silo is."""
 
     def call(self, silos: Sequence[str], asks: Asks, timeout: float | None) -> Iterator[Answer]:

@@ -43,6 +43,9 @@ class Procedure(Protocol):
     def parameters(self) -> Mapping[str, object]:
         """Its parameters, by name."""
 
+    def told_silos(self, parameters: Mapping[str, object]) -> Mapping[str, object]:
+        """Of the parameters, what silos have to know; the others are the coordinator's alone."""
+
     def admit(self, participant: "Participant") -> None:
         """Raise if it cannot take part, whatever it shares; nothing is computed."""
 

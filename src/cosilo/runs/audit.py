@@ -8,16 +8,20 @@
 
 `bytes` are those of the message, `digest` is its SHA-256, `fields` what is in it by kind, form, bytes and
 meaning; `again` marks an answer that was sent before. A line that is changed, moved or taken out breaks the
-chain.
+chain. `seal` is what the coordinator has of the log so far (`cosilo.protocol.seal`): with its signature, so
+that it cannot deny that, and whoever rewrites the log cannot have it.
 """
 
 import json
 import time
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from cosilo.errors import OtherRecord, RunError
+from cosilo.protocol.seal import Seal
 from cosilo.runs.durable_files import append_line, drop_partial_line, read_lines
 from cosilo.runs.silo_state import last_state
 
@@ -41,15 +45,43 @@ class AuditLog:
         #: The steps that were done, in order, and the asks whose answer has left.
         self.steps: list[str] = []
         self.answered: set[int] = set()
-        self._asked: set[int] = set()
-        self._chain = ""
-        for entry in read_lines(path):
+        #: How many different requests came for each step, whether they were done or failed.
+        self.requests: Counter[str] = Counter()
+        #: By number, the step and the digest of the first request that came.
+        self.first: dict[int, tuple[str, str]] = {}
+        #: The number of lines, and the hash of the last one.
+        self.length, self.head = 0, ""
+        #: The same before the line about the last reply.
+        self._sealed = (0, "")
+        entries = read_lines(path)
+        broken = broken_at([entry for entry in entries if "chain" in entry])
+        if broken is not None:
+            raise RunError(f"{path}: line {broken} is not as it was written, or a line before it is missing")
+        for entry in entries:
             self._count(entry)
-            self._chain = str(entry.get("chain", ""))
+            self.head = str(entry.get("chain", ""))
 
-    def came(self, number: int, step: str, body: bytes, digest: str) -> None:
-        """Log an ask as it comes, before anything is done about it."""
-        self._add({"way": "in", "ask": number, "step": step, "bytes": len(body), "digest": digest})
+    def came(self, number: int, step: str, body: bytes, digest: str, last: Seal | None = None) -> None:
+        """Log an ask as it comes, before anything is done about it; `last` is the seal that came with it."""
+        entry = {"way": "in", "ask": number, "step": step, "bytes": len(body), "digest": digest}
+        self._add(entry if last is None else {**entry, "seal": last.values()})
+
+    def seal(self, number: int, request: str, reply: str, *, failed: bool = False) -> Seal:
+        """Return what is stated about an exchange before the line about its reply is written."""
+        self._sealed = (self.length, self.head)
+        return Seal(number, request, reply, self.length, self.head, int(failed))
+
+    def check_seal(self, seal: Seal, where: str) -> None:
+        """Raise unless the log has what it said of itself in a seal that the coordinator has."""
+        if seal.length == 0 or (seal.length, seal.head) == self._sealed:
+            return
+        entries = read_lines(self._path)
+        if seal.length <= len(entries) and entries[seal.length - 1].get("chain") == seal.head:
+            return
+        raise OtherRecord(
+            f"{where}: its audit log is not the one that the coordinator has seen (at line {seal.length}): "
+            "an older copy was put back, or it was rewritten; restore the newer one or start a new run"
+        )
 
     def left(
         self,
@@ -76,15 +108,18 @@ class AuditLog:
 
     def _add(self, entry: dict[str, Any]) -> None:
         entry = {"at": round(time.time(), 3), **entry}
-        self._chain = _chained(self._chain, entry)
-        append_line(self._path, {**entry, "chain": self._chain})
+        self.head = _chained(self.head, entry)
+        append_line(self._path, {**entry, "chain": self.head})
         self._count(entry)
 
     def _count(self, entry: dict[str, Any]) -> None:
+        self.length += 1
         if entry.get("way") == "in":
-            if entry["ask"] not in self._asked:
+            number, step = entry["ask"], entry["step"]
+            if number not in self.first:
+                self.first[number] = step, entry.get("digest", "")
+                self.requests[step] += 1
                 self.spent.asks += 1
-            self._asked.add(entry["ask"])
             return
         self.spent.seconds += entry.get("seconds", 0.0)
         if "failure" not in entry:

@@ -10,6 +10,7 @@ from typing import Any
 from cosilo.errors import BadMessage, RunError
 from cosilo.protocol.carrier import Failure, FailureKind
 from cosilo.protocol.message import Fields, Message
+from cosilo.protocol.seal import Seal
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import (
     append_line,
@@ -33,6 +34,8 @@ class Arrival:
     fields: dict[str, dict[str, Any]]
     #: Of the reply; empty in runs of earlier versions.
     checksum: str = ""
+    #: What the silo stated about the reply and its audit log (`cosilo.protocol.seal`).
+    seal: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Arrival":
@@ -67,6 +70,8 @@ class Entry:
     received: dict[str, int] = field(default_factory=dict)
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
+    #: What silos stated with failures; what they stated with replies is in the arrivals.
+    seals: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._store = ReplyStore(self.folder)
@@ -136,6 +141,7 @@ class Entry:
             "received": {name: self.received[name] for name in self.silos if name in self.received},
             "arrivals": {name: vars(arrival) for name, arrival in self.arrivals.items()},
             "failures": {name: vars(failure) for name, failure in self.failures.items()},
+            **({"seals": self.seals} if self.seals else {}),
         }
 
 
@@ -219,11 +225,14 @@ class Journal:
         self._log = folder.with_name("asks.jsonl")
         drop_partial_line(self._log)
         self._logged: set[int] = set()
-        #: The last ask that each silo has answered.
-        self.answered: dict[str, int] = {}
+        #: The seal of the last reply of each silo.
+        self.seals: dict[str, Seal] = {}
         for line in read_lines(self._log):
             self._logged.add(line["number"])
-            self.answered.update(dict.fromkeys(line.get("arrivals", ()), line["number"]))
+            for name, arrival in line.get("arrivals", {}).items():
+                self.seals[name] = Seal.read(arrival.get("seal")) or Seal(line["number"])
+            for name, seal in line.get("seals", {}).items():
+                self.seals[name] = Seal.read(seal) or Seal(line["number"])
         #: What every line of the log says besides the ask.
         self.about: dict[str, Any] = {}
         self.last_mark = self._read_mark()

@@ -4,10 +4,11 @@ import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from cosilo.errors import RunError
-from cosilo.runs.durable_files import explain_write_errors, write_json
+from cosilo.runs.durable_files import explain_write_errors, read_json, write_json
 from cosilo.runs.run import RunDirectory
 from cosilo.text import differences
 
@@ -26,6 +27,9 @@ def begin(
         before = {key: run.about.get(key) for key in settings}
         late = run.about.get("late", {})  # came when it was over
         before["silos"] = [name for name in run.about["silos"] if name not in late]
+        before["cosilo"] = settings.get("cosilo")  # another release may continue: see `protocol`
+        if "protocol" not in run.about:  # of an earlier version, which took no note of it
+            before["protocol"] = settings.get("protocol")
         for key, was, now in differences(before, dict(settings)):
             raise RunError(f"{folder}: was begun with {key} = {was!r}, now it is {now!r}; {other}")
         return run
@@ -43,7 +47,8 @@ def begin(
     if recipe is not None:
         write_json(folder / "recipe.json", recipe)
     created = datetime.now().astimezone().isoformat(timespec="seconds")
-    write_json(path, {**settings, "created": created, "status": "running"})
+    salt = token_hex(16)  # for digests in the contract (`cosilo.protocol.contract`)
+    write_json(path, {"salt": salt, **settings, "created": created, "status": "running"})
     return RunDirectory(folder)
 
 
@@ -53,6 +58,11 @@ def start_over(folder: Path) -> None:
         shutil.rmtree(each / "journal", ignore_errors=True)
         for name in ("asks.jsonl", "step.json", "identity.json"):
             (each / name).unlink(missing_ok=True)
+        contract = each / "contract.json"
+        if contract.exists():
+            known = read_json(contract)
+            known.pop("refused", None)
+            write_json(contract, known)
         for state in each.glob("state-*"):  # what no state names goes when the record is opened
             state.unlink()
 

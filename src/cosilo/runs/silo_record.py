@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cosilo.errors import BadMessage, Refused, RunError
+from cosilo.errors import BadMessage, OtherRecord, RunError
 from cosilo.learners.base import Learner
 from cosilo.learners.untrained import save_untrained
 from cosilo.protocol.participant import Participant
@@ -104,7 +104,7 @@ class SiloRecord:
     def check_newest(self, answered: int) -> None:
         """Raise if the coordinator has an answer from here that this record knows nothing of."""
         if answered > self._last:
-            raise Refused(
+            raise OtherRecord(
                 f"its record ends with ask {self._last}, and it has answered ask {answered}: "
                 "an older copy was put back; restore the newer one or start a new run"
             )

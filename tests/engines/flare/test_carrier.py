@@ -1,6 +1,7 @@
 """What carries asks between organisations, with silos that are objects of this process: busy, gone, odd."""
 
 import time
+from hashlib import sha256
 from threading import Event
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from cosilo.engines.flare import carrier as flare
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.protocol.carrier import Ask, Failure, FailureKind
+from cosilo.protocol.seal import Seal
 
 
 class Site:
@@ -25,7 +27,16 @@ class Site:
         saying = self.sayings.pop(0) if len(self.sayings) > 1 else self.sayings[0]
         if isinstance(saying, Exception):
             raise saying
-        return saying
+        return self.sealed(saying)
+
+    def sealed(self, saying):
+        """Add the seal of an honest silo to a reply."""
+        if not isinstance(saying, dict) or set(saying) != {"reply", "seconds"}:
+            return saying
+        last = [call for call in self.calls if "body" in call][-1]
+        request, reply = (sha256(one).hexdigest() for one in (last["body"], saying["reply"]))
+        seal = Seal(last["number"], request, reply, 5, "ab")
+        return {**saying, "seal": seal.values()}
 
     wait = answer
 
@@ -51,7 +62,11 @@ def test_an_answer_comes_at_once_or_when_the_silo_is_no_longer_busy(ask):
     busy = Site({"busy": True}, {"busy": True}, {"reply": b"b", "seconds": 0.5})
     assert ask(quick=Site({"reply": b"a", "seconds": 0.5}), busy=busy) == {"quick": b"a", "busy": b"b"}
     # The message goes over once; then the silo is only asked whether it is ready.
-    assert busy.calls == [{"number": 3, "step": "label", "body": b"busy"}, {"number": 3}, {"number": 3}]
+    assert busy.calls == [
+        {"number": 3, "step": "label", "body": b"busy", "contract": ""},
+        {"number": 3},
+        {"number": 3},
+    ]
 
 
 def test_a_connection_that_breaks_for_a_moment_costs_nothing(ask):
@@ -113,10 +128,19 @@ def test_getting_ready_does_not_count(ask, monkeypatch):
         (
             {"reply": b"a", "seconds": 0.5, "more": 1},
             "unreadable",
-            "silo 'one': sent a dict where a reply is expected",
+            "silo 'one': sent a message of another form where a reply is expected",
+        ),
+        (
+            {"reply": b"a", "seconds": 0.5, "seal": {"number": 3, "length": 4}},
+            "unreadable",
+            "silo 'one': sent a reply with a seal that is not about it where a reply is expected",
         ),
         ({"reply": b"a"}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
-        ({"reply": b"a", "seconds": -1.0}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
+        (
+            {"reply": b"a", "seconds": -1.0},
+            "unreadable",
+            "silo 'one': sent a message of another form where a reply is expected",
+        ),
         ({"reply": "text"}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
         ({"busy": True, "reply": b"a"}, "unreadable", "silo 'one': sent a dict where a reply is expected"),
         ([b"a"], "unreadable", "silo 'one': sent a list where a reply is expected"),

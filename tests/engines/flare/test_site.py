@@ -7,8 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from cosilo import Local
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import ConfigError, RunError
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.wire import encode
 from cosilo.runs.locks import locked
 
@@ -17,7 +19,7 @@ from cosilo.engines.flare import site as module
 from cosilo.engines.flare.site import Site
 from cosilo.protocol.carrier import Answer, Failure, FailureKind
 
-METHOD = {"use": "local"}
+CONTRACT = Contract.of(Local())
 NOTHING = encode({})
 
 
@@ -25,6 +27,12 @@ NOTHING = encode({})
 def coordinator_asks(monkeypatch):
     monkeypatch.setattr(module, "_asked_by_coordinator", lambda: True)
     monkeypatch.setattr(module, "BUSY", 0.05)
+
+
+@pytest.fixture(autouse=True)
+def without_keys(monkeypatch):
+    """Keys and certificates are tested in test_signing.py and with real processes."""
+    monkeypatch.setattr(Site, "seals_of", lambda *_: None)
 
 
 @pytest.fixture
@@ -43,28 +51,28 @@ def kit(tmp_path):
 
 
 def opened(kit: Path, name: str = "north") -> Site:
-    site = Site("a-run", 0, METHOD)
+    site = Site("a-run", CONTRACT.values(), "")
     site._steps.submit(site._open, name, kit).result()
     return site
 
 
 def answer(site: Site, number: int, step: str) -> Answer:
-    site.answer(number, step, NOTHING)
+    site.answer(number, step, NOTHING, CONTRACT.hash)
     return site._answers[number].result(10)
 
 
 @pytest.mark.parametrize("run", ["../other", "/etc", "..", "", "a/b", "a\n", ".hidden"])
 def test_the_name_of_a_run_does_not_lead_out_of_the_folder(run):
-    with pytest.raises(ConfigError, match="wants letters, digits"):
-        Site(run, 0, METHOD)
+    with pytest.raises(ConfigError, match="expected letters, digits"):
+        Site(run, CONTRACT.values(), "")
 
 
 def test_a_step_is_done_once_and_a_repeated_ask_gets_the_same_answer(kit, coordinator_asks):
     site = opened(kit)
     first = answer(site, 1, "hello")
     assert isinstance(first.content, bytes)
-    reply = {"reply": first.content, "seconds": first.seconds}
-    assert site.answer(1, "hello", NOTHING) == site.wait(1) == reply
+    reply = {"reply": first.content, "seconds": first.seconds, "seal": first.seal.values()}
+    assert site.answer(1, "hello", NOTHING, CONTRACT.hash) == site.wait(1) == reply
 
 
 @pytest.mark.parametrize(
@@ -82,18 +90,18 @@ def test_nobody_is_asked_about_a_run_that_is_refused_anyway(kit, coordinator_ask
     path.write_text(path.read_text() + file + 'approve = "ask"\n')
     found = answer(opened(kit), 1, "hello").content
     if line is None:
-        assert isinstance(found, bytes)
         assert len(asked) == 1
+        assert "is not approved under the limits" in found.text  # nobody said yes
     else:
         assert (found.kind, asked) == (FailureKind.REFUSED, [])
         assert line in found.text
 
 
 def test_a_silo_that_is_not_ready_yet_says_so(kit, coordinator_asks):
-    site, go = Site("a-run", 0, METHOD), Event()
+    site, go = Site("a-run", CONTRACT.values(), ""), Event()
     site._steps.submit(go.wait)
     site._steps.submit(site._open, "north", kit)
-    assert site.answer(1, "hello", NOTHING) == {"opening": True}
+    assert site.answer(1, "hello", NOTHING, CONTRACT.hash) == {"opening": True}
     go.set()
     assert isinstance(site._answers[1].result(10).content, bytes)
 
@@ -102,7 +110,7 @@ def test_only_the_coordinator_may_ask(kit, monkeypatch):
     site = opened(kit)
     monkeypatch.setattr(module, "collab", SimpleNamespace(caller="south"))
     refused = {"failure": ["refused", "only the coordinator may ask"]}
-    assert site.answer(1, "hello", NOTHING) == refused
+    assert site.answer(1, "hello", NOTHING, CONTRACT.hash) == refused
     assert site.wait(1) == refused
     assert site._answers == {}
 
@@ -112,7 +120,7 @@ def test_anything_but_a_number_a_step_and_bytes_is_refused(kit, coordinator_asks
     site = opened(kit)
     site.answer(*wrong)
     assert site._answers[wrong[0]].result(10).content == Failure(
-        FailureKind.REFUSED, "silo 'north': wants a number, a step and bytes"
+        FailureKind.REFUSED, "silo 'north': expected a number, a step, bytes and the hash of a contract"
     )
 
 
@@ -138,7 +146,7 @@ def test_a_kit_takes_part_with_its_own_silo_only(kit, tmp_path, coordinator_asks
     told = Failure(FailureKind.ERROR, "silo 'south': cannot take part; its own log says why")
     assert answer(site, 1, "hello").content == told
     log = (tmp_path / "runs" / "a-run" / "log.txt").read_text()
-    assert "name: got 'north'; wants 'south', which the kit is made for" in log
+    assert "name: got 'north'; expected 'south', which the kit is made for" in log
 
 
 def test_what_fails_outside_a_step_stays_there_too(kit, tmp_path, coordinator_asks, monkeypatch):
@@ -168,9 +176,9 @@ def test_an_ask_that_nobody_waits_for_any_more_is_not_computed(kit, coordinator_
         return Answer("north", b"")
 
     monkeypatch.setattr(site._boundary, "answer", slow)
-    assert site.answer(1, "alone", b"") == {"busy": True}
-    assert site.answer(2, "evaluate", b"") == {"busy": True}
-    assert site.answer(3, "evaluate", b"") == {"busy": True}
+    assert site.answer(1, "alone", b"", CONTRACT.hash) == {"busy": True}
+    assert site.answer(2, "evaluate", b"", CONTRACT.hash) == {"busy": True}
+    assert site.answer(3, "evaluate", b"", CONTRACT.hash) == {"busy": True}
     assert site._answers[3].result(10).content == b""
     assert done == [1, 3]
 

@@ -89,7 +89,7 @@ def test_a_policy_that_does_not_allow_a_field_ends_the_run_before_anything_is_co
 
 def test_a_job_carries_no_code(deployment, tmp_path):
     deployment.write_cofed()
-    job = export_job(deployment.federation(("tree", "net"), "cofed"), "a-run", tmp_path)
+    job = export_job(deployment.federation(("tree", "net"), "cofed"), "a-run", tmp_path, "salt", "")
     files = sorted(str(path.relative_to(job)) for path in job.rglob("*") if path.is_file())
     assert files == [
         "app_net/config/config_fed_client.json",
@@ -104,7 +104,7 @@ def test_a_job_carries_no_code(deployment, tmp_path):
 def test_a_silo_refuses_a_job_that_brings_code_or_names_other_classes(deployment, until, tmp_path):
     """Whoever submits it: the coordinator here allows everything."""
     deployment.write_cofed()
-    job = export_job(deployment.federation(("tree", "svm"), "cofed"), "hostile", tmp_path)
+    job = export_job(deployment.federation(("tree", "svm"), "cofed"), "hostile", tmp_path, "salt", "")
     mark = deployment.folder / "hostile-was-here"
     (job / "app_tree" / "custom").mkdir()
     (job / "app_tree" / "custom" / "evil.py").write_text(f"open({str(mark)!r}, 'w')\nclass Evil:\n    pass\n")
@@ -133,7 +133,7 @@ def test_a_silo_refuses_a_job_that_brings_code_or_names_other_classes(deployment
 @pytest.mark.slow
 def test_a_silo_takes_no_orders_but_jobs_whatever_the_coordinator_runs(deployment, until, tmp_path):
     deployment.write_cofed()
-    job = export_job(deployment.federation(("tree",), "cofed"), "spy", tmp_path)
+    job = export_job(deployment.federation(("tree",), "cofed"), "spy", tmp_path, "salt", "")
     out = tmp_path / "spied.json"
     (job / "app_server" / "custom").mkdir()
     shutil.copy(Path(__file__).with_name("spy.py"), job / "app_server" / "custom")

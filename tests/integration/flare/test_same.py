@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cosilo import Run
+from cosilo.coordination.agreement import contract_in
 from cosilo.runs.durable_files import read_lines
 from cosilo.runs.journal import replies_in
 from cosilo.runs.silo_state import read_state
@@ -72,11 +73,16 @@ def assert_same(deployment, run: Run, local: Run) -> None:
             "audit.jsonl",
             "state.old",
             "reply.old",
+            "small",  # of an institution's journal: it has seals; `journalled` compares what is in it
+            "coordinator.crt",  # nobody has keys on one machine
+            "contract.json",  # compared below, but for salted digests
         )
         ours = files(deployment.record(run, name), *without)
         theirs = files(local.folder / "silos" / name, *without)
         assert audited(deployment.record(run, name)) == audited(local.folder / "silos" / name)
         assert any("model" in path for path in ours), f"{name} has no model"
+        contracts = (contract_in(deployment.record(run, name)), contract_in(local.folder / "silos" / name))
+        assert len({(one.method, one.seed, one.pool, str(one.parameters)) for one in contracts}) == 1
         assert ours.keys() == theirs.keys()
         assert [path for path in ours if ours[path] != theirs[path]] == []
     replies = journalled(run)

@@ -9,6 +9,7 @@ from cosilo import Run
 from cosilo.comparison.compare import run_plan
 from cosilo.comparison.plan import make_plan
 from cosilo.config import build
+from cosilo.coordination.run_loop import contract_of
 from cosilo.engines.ray.carrier import RayCarrier
 from cosilo.engines.ray.cluster import connected
 from cosilo.engines.ray.engine import RayEngine
@@ -16,7 +17,7 @@ from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
 from cosilo.protocol.wire import encode
 from cosilo.runs.journal import replies_in
 
-TIMES = {"at", "seconds", "digest", "chain", "checksum"}
+TIMES = {"seconds", "at", "digest", "chain", "checksum", "seal"}
 #: What a record tells of how it was made.
 RUN = {"minutes", "spent", "machine", "date"}
 
@@ -82,7 +83,7 @@ def test_a_node_that_is_killed_in_the_middle_changes_nothing(bench, add_node, tm
 
 
 def call(carrier: RayCarrier, number: int, step: str, silos: list[str], timeout: Any = None) -> list[Answer]:
-    ask = Ask(number, step, encode({}))
+    ask = Ask(number, step, encode({}), carrier.contract.hash)
     return list(carrier.call(silos, lambda _: ask, timeout))
 
 
@@ -91,7 +92,8 @@ def opened(bench: Any, folder: Any, **changes: Any) -> tuple[RayCarrier, list[st
     federation = bench.federation(method={"use": "local"}, **changes)
     run = federation.open_folder(folder)
     carrier = RayCarrier(run.folder, federation.silos)
-    carrier.open(federation.method, federation.seed, folder / "silos")
+    contract = contract_of(run, federation.method, federation.terms())
+    carrier.open(federation.method, contract, folder / "silos")
     return carrier, [silo.name for silo in federation.silos]
 
 

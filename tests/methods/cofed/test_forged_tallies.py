@@ -6,6 +6,7 @@ digits; the pool has four hundred others. The coordinator knows the votes that l
 
 import numpy as np
 import pytest
+from boundaries import asked, opened
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -14,10 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from cosilo import CoFED, Silo
-from cosilo.engines.local.in_process import open_boundary
 from cosilo.learners import Network, Training
 from cosilo.protocol.allow import Allow
-from cosilo.protocol.carrier import Ask, Failure
+from cosilo.protocol.carrier import Failure
 from cosilo.protocol.wire import decode, encode
 
 X, Y = load_digits(return_X_y=True)
@@ -130,7 +130,7 @@ class Victim:
             task=map(str, range(10)),
         )
         self.silo.allow = Allow()
-        self.border, self.number = open_boundary(self.silo, method or CoFED(control=False), seed, folder), 0
+        self.border, self.number = opened(self.silo, method or CoFED(control=False), folder, seed), 0
         self.ask("hello"), self.ask("train")
         self.votes = self.ask("label")["votes"]
         self.label = self.truth[200 : 200 + POOL]
@@ -141,7 +141,7 @@ class Victim:
 
     def ask(self, step, **message):
         self.number += 1
-        content = self.border.answer(Ask(self.number, step, encode(message))).content
+        content = asked(self.border, self.number, step, encode(message)).content
         return content.text if isinstance(content, Failure) else decode(content)
 
     def takes(self, message):

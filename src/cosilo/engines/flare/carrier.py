@@ -4,14 +4,19 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
 from typing import Any
 
+from cosilo.engines.flare.signing import SealsOfCoordinator
 from cosilo.engines.local.in_process import too_late
 from cosilo.protocol.carrier import Answer, Ask, Asks, Failure, FailureKind
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.participant import Procedure
+from cosilo.protocol.seal import Seal
 
 #: Seconds without contact after which a silo counts as lost.
 LOST_AFTER = 15.0
@@ -33,7 +38,8 @@ class FlareCarrier:
     No call takes long: a silo that is busy says so, and is called again. So it is soon noticed when a silo is
     gone, and a connection that breaks for some seconds costs nothing. `hold` is called before every step and
     may end the run's job here, between two steps. `admitted` are the silos that are still of the federation;
-    None: all.
+    None: all. With `seals` every reply has to come with a seal that the silo signed, and requests go out with
+    the last one, signed by both; None: seals are not signed, as on one machine.
     """
 
     def __init__(
@@ -41,15 +47,17 @@ class FlareCarrier:
         sites: Mapping[str, Any],
         hold: Callable[[], None] = lambda: None,
         admitted: Callable[[], Container[str]] | None = None,
+        seals: SealsOfCoordinator | None = None,
     ) -> None:
         self._sites = sites
+        self._seals = seals
         self._hold = hold
         self._admitted = admitted
         #: Silos that were lost; FLARE brings a site back with the next job only.
         self._lost: set[str] = set()
         self._closed = Event()
 
-    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+    def open(self, procedure: Procedure, contract: Contract, folder: Path) -> None:
         """Nothing to do: each silo gets ready by itself when the job reaches it."""
 
     def close(self) -> None:
@@ -90,6 +98,7 @@ class FlareCarrier:
         asked = started = last_seen = time.monotonic()
         message = _message(asks.pop())
         number, size = message["number"], len(message["body"])
+        digest = sha256(message["body"]).hexdigest()
         answer: Answer | None = None
         while answer is None and not self._closed.is_set():
             reply = self._called(name, message)
@@ -97,7 +106,7 @@ class FlareCarrier:
             if reply is None:
                 time.sleep(0.5)
             else:
-                last_seen, answer = now, _answer(name, reply)
+                last_seen, answer = now, self._answer(name, reply, number, digest)
                 if "body" in message:
                     message = {"number": number}
                     came.put(size)
@@ -111,6 +120,42 @@ class FlareCarrier:
             came.put(size)
         came.put(answer or Answer(name, _lost(name)))
 
+    def _answer(self, name: str, reply: object, number: int, request: str) -> Answer | None:
+        """Return what a silo sent, or what it says is wrong; None while it is busy.
+
+        Anything else is a bad reply. `request` is the SHA-256 of what it was sent.
+        """
+        match reply:
+            case {"busy": True, **rest} | {"opening": True, **rest} if not rest:
+                return None
+            case {"reply": bytes() as content, "seconds": float() as seconds, **envelope}:
+                if not 0 <= seconds < math.inf:
+                    return _bad(name, "a message of another form")
+                answer = Answer(name, content, seconds)
+                told = content
+            case {"failure": [("refused" | "learner" | "error") as kind, str() as text], **envelope}:
+                # One line that names the silo, whatever it sends.
+                line, prefix = " ".join(text.split())[:_LINE], f"silo {name!r}: "
+                line = line if line.startswith(prefix) else prefix + line
+                answer = Answer(name, Failure(FailureKind(kind), line))
+                told = text.encode()
+                if not envelope:  # it could not take part at all
+                    return answer
+            case _:
+                what = "something that cannot be read" if isinstance(reply, Exception) else ""
+                return _bad(name, what or f"a {type(reply).__name__}")
+        if envelope.keys() - {"certificate", "seal"}:
+            return _bad(name, "a message of another form")
+        seal = Seal.read(envelope.get("seal"))
+        exchange = (number, request, sha256(told).hexdigest(), int(isinstance(answer.content, Failure)))
+        if seal is None or (seal.number, seal.request, seal.reply, seal.failed) != exchange:
+            return _bad(name, "a reply with a seal that is not about it")
+        if self._seals is not None:
+            seal = self._seals.accept(name, seal, str(envelope.get("certificate", "")))
+            if seal is None:
+                return _bad(name, "a reply whose seal it did not sign")
+        return replace(answer, seal=seal)
+
     def _called(self, name: str, message: Mapping[str, Any]) -> Any:
         """What a silo says; None if it could not be reached."""
         call = self._sites[name](timeout=LOST_AFTER)
@@ -123,25 +168,12 @@ class FlareCarrier:
 
 
 def _message(ask: Ask) -> dict[str, Any]:
-    """An ask as it is sent."""
-    message = {"number": ask.number, "step": ask.step, "body": ask.body}
-    return {**message, "after": ask.after} if ask.after else message
+    """Return an ask as it is sent."""
+    message = {"number": ask.number, "step": ask.step, "body": ask.body, "contract": ask.contract}
+    return message if ask.last is None else {**message, "last": ask.last.values()}
 
 
-def _answer(name: str, reply: object) -> Answer | None:
-    """What a silo sent, or what it says is wrong; None while it is busy. Anything else is a bad reply."""
-    match reply:
-        case {"busy": True, **rest} | {"opening": True, **rest} if not rest:
-            return None
-        case {"reply": bytes() as content, "seconds": float() as seconds, **rest} if not rest:
-            if 0 <= seconds < math.inf:
-                return Answer(name, content, seconds)
-        case {"failure": [("refused" | "learner" | "error") as kind, str() as text], **rest} if not rest:
-            # One line that names the silo, whatever it sends.
-            line, prefix = " ".join(text.split())[:_LINE], f"silo {name!r}: "
-            line = line if line.startswith(prefix) else prefix + line
-            return Answer(name, Failure(FailureKind(kind), line))
-    what = "something that cannot be read" if isinstance(reply, Exception) else f"a {type(reply).__name__}"
+def _bad(name: str, what: str) -> Answer:
     text = f"silo {name!r}: sent {what} where a reply is expected"
     return Answer(name, Failure(FailureKind.UNREADABLE, text))
 

@@ -11,11 +11,13 @@ from cosilo.config.resolve import known_method
 from cosilo.config.settings import MethodSettings, Share, SiloSettings, Strict
 from cosilo.config.silos import make_silo
 from cosilo.config.source import Source, allow_imports_beside
+from cosilo.coordination.agreement import Limits
 from cosilo.coordination.institution import Institution
 from cosilo.coordination.run_loop import Terms
 from cosilo.engines.flare.names import FederationName, Host, SiloName
 from cosilo.errors import ConfigError
 from cosilo.protocol.allow import Allow
+from cosilo.protocol.message import policy
 from cosilo.silo.silo import Silo
 from cosilo.text import listing
 
@@ -105,3 +107,9 @@ def read_silo(path: Path) -> Silo | Institution:
     if silo.allow is None:  # somebody else coordinates: there are limits whether its file names them or not
         silo.allow = Allow()
     return silo
+
+
+def read_limits(path: Path) -> Limits:
+    """Read what a silo's own file allows now; its data is not read."""
+    settings = read_settings(path)
+    return Limits(policy(settings.shares, f"silo {settings.name!r}"), settings.allow or Allow())

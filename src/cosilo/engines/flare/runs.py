@@ -1,7 +1,10 @@
 """Carrying out a run on a running coordinator, in as many jobs as it takes."""
 
+from functools import partial
 from pathlib import Path
+from secrets import token_hex
 
+from cosilo.coordination.run_loop import late_contract
 from cosilo.engines.flare import need_flare
 from cosilo.engines.flare.admission import check_admitted
 from cosilo.engines.flare.kit_settings import HOLD, read_kit_settings
@@ -10,7 +13,8 @@ from cosilo.engines.flare.processes import server_kit
 from cosilo.engines.flare.session import Session, session
 from cosilo.engines.flare.story import Story, Tell
 from cosilo.errors import RunError
-from cosilo.federation.late import check_is_new
+from cosilo.federation.late import check_is_new, method_of
+from cosilo.protocol.contract import Contract
 from cosilo.runs.durable_files import read_json, read_lines, write_json
 from cosilo.runs.locks import locked
 from cosilo.runs.run import RunDirectory
@@ -61,7 +65,9 @@ def add(folder: Path, name: str, tell: Tell, patience: float = 60.0) -> RunDirec
     with session(Path(known["kit"])) as flare:
         flare.wait_for([name], patience, tell)
         past = len(read_lines(folder / "events.jsonl"))
-        job = flare.submit(settings, folder.name, late=name)
+        run = RunDirectory(folder)
+        late = name, late_contract(run, method_of(run), name)
+        job = flare.submit(partial(_export, settings, folder, late))
         tell(f"{folder.name}: job {job}")
         why = flare.follow(job, folder, past, Story(tell))
     run = RunDirectory(folder)
@@ -80,7 +86,8 @@ def _run_in_jobs(
                 values = settings.model_dump(mode="json", exclude_none=True)
                 values["method"] = {"use": settings.method.use, **settings.method.parameters()}
                 folder.mkdir()
-                write_json(folder / _FILE, {"federation": values, "kit": str(kit.resolve())})
+                known = {"federation": values, "kit": str(kit.resolve()), "salt": token_hex(16)}
+                write_json(folder / _FILE, known)
             last = _follow(flare, settings, folder, tell)
     except RunError as error:
         raise RunError(f"{error}\n{_then(folder)}" if folder.exists() else str(error)) from error
@@ -104,7 +111,7 @@ def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Te
         (folder / HOLD).unlink(missing_ok=True)
         job = _job_under_way(flare, folder)
         past = _past(folder, under_way=job is not None)
-        job = job or flare.submit(settings, folder.name)
+        job = job or flare.submit(partial(_export, settings, folder, None))
         tell(f"{folder.name}: job {job}")
         try:
             last = flare.follow(job, folder, past, Story(tell))
@@ -113,6 +120,21 @@ def _follow(flare: Session, settings: FederationSettings, folder: Path, tell: Te
             raise RunError("stopped") from None
         if last != "held":
             return last
+
+
+def _export(
+    settings: FederationSettings, folder: Path, late: tuple[str, Contract] | None, place: Path
+) -> Path:
+    """Write the job of a run, or of a silo that comes late to it, into a place."""
+    from cosilo.engines.flare.job import export_job
+
+    known = read_json(folder / _FILE)
+    if "salt" not in known:
+        raise RunError(
+            f"{folder}: was begun by an earlier version of cosilo, without a contract; submit a new run"
+        )
+    certificate = (server_kit(Path(known["kit"])) / "startup" / "server.crt").read_text("utf-8")
+    return export_job(settings, folder.name, place, known["salt"], certificate, late)
 
 
 def _past(folder: Path, *, under_way: bool) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 from cosilo.engines.flare.kit_manifest import adopt_kit, check_kit
 from cosilo.engines.flare.kit_settings import HOLD
 from cosilo.engines.flare.names import ADMIN, COORDINATOR
-from cosilo.engines.flare.party_files import FederationSettings
 from cosilo.engines.flare.reach import is_open
 from cosilo.engines.flare.story import Story
 from cosilo.errors import ConfigError, RunError
@@ -57,12 +56,10 @@ class Session:
                 raise RunError(f"not connected: {listing(missing)}; start them: cosilo join KIT SILO.toml")
             time.sleep(_POLL)
 
-    def submit(self, settings: FederationSettings, run: str, late: str | None = None) -> str:
-        """Give the coordinator the job of a run, or of a late silo's part; returns the job's number."""
-        from cosilo.engines.flare.job import export_job
-
-        with tempfile.TemporaryDirectory() as folder:
-            return str(self._flare.submit_job(str(export_job(settings, run, Path(folder), late))))
+    def submit(self, folder: Callable[[Path], Path]) -> str:
+        """Give the coordinator a job, which `folder` writes into a place for it; returns its number."""
+        with tempfile.TemporaryDirectory() as place:
+            return str(self._flare.submit_job(str(folder(Path(place)))))
 
     def stop(self, job: str) -> None:
         """End a job; what its run completed is kept."""

@@ -15,13 +15,16 @@ from nvflare.collab.runtime.executor import CollabExecutor
 from nvflare.job_config.api import FedJob
 
 from cosilo.config import build
-from cosilo.coordination.run_loop import PlannedRun, Stopped, coordinate_run
+from cosilo.coordination.agreement import Limits
+from cosilo.coordination.run_loop import PlannedRun, Stopped, contract_of, coordinate_run
 from cosilo.engines.flare.carrier import FlareCarrier
 from cosilo.engines.flare.kits import CLASSES
+from cosilo.engines.flare.signing import SealsOfSilo
 from cosilo.engines.flare.site import Site
 from cosilo.errors import RunError
 from cosilo.federation.federation import Federation
 from cosilo.progress import bar
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.participant import Participant, Procedure
 from cosilo.runs.durable_files import read_lines
 from cosilo.runs.run import RunDirectory
@@ -60,18 +63,30 @@ class SimulatedSite(Site):
     """One silo of a run directory that has a recipe."""
 
     def __init__(self, run_folder: str) -> None:
-        super().__init__(run="simulated", seed=0, method={})
+        super().__init__(run="simulated", contract={}, certificate="")
         self.run_folder = run_folder
 
     def folder(self, name: str, kit: Path) -> Path:
         """In the run directory, as on the local engine."""
         return Path(self.run_folder) / "silos" / name
 
+    def agreed(self) -> Contract:
+        """Return the contract that the run directory has."""
+        federation = _federation(Path(self.run_folder))
+        return contract_of(RunDirectory(self.run_folder), federation.method, federation.terms())
+
     def silo(self, name: str, kit: Path) -> tuple[Participant, Procedure]:
         """The silo of that name in the recipe."""
         federation = _federation(Path(self.run_folder))
-        self.seed = federation.seed
         return next(silo for silo in federation.silos if silo.name == name), federation.method
+
+    def limits(self, kit: Path) -> Callable[[], Limits] | None:
+        """There are none: all silos have one owner."""
+        return None
+
+    def seals_of(self, name: str, kit: Path) -> SealsOfSilo | None:
+        """There are none: nobody has keys on the simulator."""
+        return None
 
 
 def _federation(folder: Path) -> Federation:
@@ -81,6 +96,8 @@ def _federation(folder: Path) -> Federation:
 
 def simulate(folder: Path, names: list[str]) -> None:
     """Do the rest of a run, in processes of FLARE's simulator."""
+    federation = _federation(folder)
+    contract_of(RunDirectory(folder), federation.method, federation.terms())  # before silos look for it
     where = str(folder.resolve())
     job = FedJob(name="run", min_clients=len(names))
     job.set_app_packages(["cosilo"])

@@ -1,20 +1,31 @@
 """Asks to silos in this process, one after the other."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from cosilo.coordination.agreement import Agreement, Limits
 from cosilo.coordination.boundary import Boundary
 from cosilo.engines.local.threads import OneThread
 from cosilo.protocol.carrier import Answer, Asks, Failure, FailureKind
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.participant import Participant, Procedure
 
 
 def open_boundary(
-    silo: Participant, procedure: Procedure, seed: int, folder: Path, within: str | None = None
+    silo: Participant,
+    procedure: Procedure,
+    contract: Contract,
+    folder: Path,
+    within: str | None = None,
+    read_limits: Callable[[], Limits] | None = None,
 ) -> Boundary:
-    """A silo's boundary; an institution asks its members in the same process."""
-    return Boundary(silo, procedure, seed, folder, InProcess, within)
+    """Return a silo's boundary; an institution asks its members in the same process.
+
+    `read_limits` reads the limits of the day, where the silo's owner may change them during a run.
+    """
+    agreement = Agreement(contract, silo, procedure, folder, read_limits)
+    return Boundary(silo, procedure, agreement, folder, InProcess, within)
 
 
 class InProcess:
@@ -36,12 +47,12 @@ class InProcess:
         self._boundaries: dict[str, Boundary] = {}
         self._threads: OneThread | None = None
 
-    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+    def open(self, procedure: Procedure, contract: Contract, folder: Path) -> None:
         """Cap this process at one thread, and open the silos."""
         if self._within is None:  # else the carrier of the institution's asks has already done it
             self._threads = OneThread()
         self._boundaries = {
-            silo.name: open_boundary(silo, procedure, seed, folder / silo.name, self._within)
+            silo.name: open_boundary(silo, procedure, contract, folder / silo.name, self._within)
             for silo in self._silos
         }
 

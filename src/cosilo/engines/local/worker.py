@@ -17,7 +17,9 @@ from cosilo.engines.local.memory import keep_freed_memory
 from cosilo.engines.local.threads import OneThread
 from cosilo.errors import CosiloError, RunError
 from cosilo.protocol.carrier import Answer, Ask, Failure, FailureKind
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.participant import Participant, Procedure
+from cosilo.protocol.seal import Seal
 
 # Where it is safe a worker is forked: it starts in milliseconds and shares the data with this process.
 _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
@@ -26,9 +28,11 @@ _context = multiprocessing.get_context("fork" if sys.platform == "linux" else "s
 class Worker:
     """This side of a worker process. Asks and answers are bytes on a pipe: a JSON head, then the message."""
 
-    def __init__(self, silos: Sequence[Participant], procedure: Procedure, seed: int, folder: Path) -> None:
+    def __init__(
+        self, silos: Sequence[Participant], procedure: Procedure, contract: Contract, folder: Path
+    ) -> None:
         self.owns = {silo.name for silo in silos}
-        self._arguments = (list(silos), procedure, seed, folder)
+        self._arguments = (list(silos), procedure, contract, folder)
         self._start()
 
     def _start(self) -> None:
@@ -43,7 +47,8 @@ class Worker:
         """Hand over an ask; a message that is the same as the last one is not sent again."""
         same = ask.body is self._last_body
         self._last_body = ask.body
-        head = {"silo": name, "number": ask.number, "step": ask.step, "after": ask.after, "same": same}
+        head = {"silo": name, "number": ask.number, "step": ask.step, "same": same}
+        head |= {"contract": ask.contract, "last": None if ask.last is None else ask.last.values()}
         # A worker that died is noticed when its answer is received.
         with suppress(BrokenPipeError):
             self.connection.send_bytes(json.dumps(head).encode())
@@ -57,14 +62,15 @@ class Worker:
             if head["ok"]:
                 file = None if head["file"] is None else Path(head["file"])
                 content = self.connection.recv_bytes() if file is None else file.read_bytes()
-                return Answer(name, content, head["seconds"], file)
+                return Answer(name, content, head["seconds"], file, Seal.read(head["seal"]))
         except (EOFError, ConnectionError):
             how = self.restart()
             text = f"silo {name!r}: its worker process died ({how}) in the middle of the step"
             return Answer(name, Failure(FailureKind.LOST, text))
         if "broken" in head:
             raise RunError(head["broken"])
-        return Answer(name, Failure(FailureKind(head["kind"]), head["text"]))
+        failure = Failure(FailureKind(head["kind"]), head["text"])
+        return Answer(name, failure, seal=Seal.read(head["seal"]))
 
     def restart(self) -> str:
         """Kill and restart the process; its silos continue from their records. Returns how it had ended."""
@@ -87,7 +93,7 @@ def _serve(
     parent: int,
     silos: list[Participant],
     procedure: Procedure,
-    seed: int,
+    contract: Contract,
     folder: Path,
 ) -> None:
     parents.close()
@@ -106,19 +112,21 @@ def _serve(
             name = head["silo"]
             try:
                 if name not in opened:
-                    opened[name] = open_boundary(owned[name], procedure, seed, folder / name)
-                answer = opened[name].answer(Ask(head["number"], head["step"], body, head["after"]))
+                    opened[name] = open_boundary(owned[name], procedure, contract, folder / name)
+                last = Seal.read(head["last"])
+                answer = opened[name].answer(Ask(head["number"], head["step"], body, head["contract"], last))
             except CosiloError as error:  # the silo cannot even be opened, or its disk fails
                 mine.send_bytes(json.dumps({"ok": False, "broken": str(error)}).encode())
                 continue
             content = answer.content
+            seal = None if answer.seal is None else answer.seal.values()
             if isinstance(content, Failure):
-                failed = {"ok": False, "kind": content.kind, "text": content.text}
+                failed = {"ok": False, "kind": content.kind, "text": content.text, "seal": seal}
                 mine.send_bytes(json.dumps(failed).encode())
                 continue
             # A large reply is not sent through the pipe: it is read where the silo keeps it.
             file = None if answer.file is None else str(answer.file)
-            done = {"ok": True, "seconds": answer.seconds, "file": file}
+            done = {"ok": True, "seconds": answer.seconds, "file": file, "seal": seal}
             mine.send_bytes(json.dumps(done).encode())
             if file is None:
                 mine.send_bytes(content)

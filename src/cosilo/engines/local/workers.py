@@ -10,6 +10,7 @@ from pathlib import Path
 from cosilo.engines.local.in_process import too_late
 from cosilo.engines.local.worker import Worker
 from cosilo.protocol.carrier import Answer, Asks, Failure, FailureKind
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.participant import Participant, Procedure
 
 
@@ -33,7 +34,7 @@ class Workers:
         self._count = min(count, len(self._silos))
         self._workers: list[Worker] = []
 
-    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+    def open(self, procedure: Procedure, contract: Contract, folder: Path) -> None:
         """Start the workers."""
         for silo in self._silos:
             silo.preload()
@@ -41,7 +42,7 @@ class Workers:
         gc.freeze()  # else the collector writes into what forked processes share, which then each has alone
         for place in range(self._count):
             owned = self._silos[place :: self._count]
-            self._workers.append(Worker(owned, procedure, seed, folder))
+            self._workers.append(Worker(owned, procedure, contract, folder))
 
     def close(self) -> None:
         """Stop the workers."""

@@ -16,7 +16,9 @@ from cosilo.engines.ray.host import unpacked
 from cosilo.engines.ray.hosts import Hosts, RemoteHost
 from cosilo.errors import RunError
 from cosilo.protocol.carrier import Answer, Asks, Failure, FailureKind
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.participant import Participant, Procedure
+from cosilo.protocol.seal import Seal
 
 #: From this many bytes on, a message is put into the object store: it then goes to each node once.
 _LARGE = 2**16
@@ -41,9 +43,11 @@ class RayCarrier:
         values, source = build.read_recipe(run, "run it on the local engine")
         self._hosts = Hosts(run, silos, validate(values, source.name).workers)
         self._put: tuple[bytes, Any] = (b"", None)
+        self.contract: Contract | None = None
 
-    def open(self, procedure: Procedure, seed: int, folder: Path) -> None:
+    def open(self, procedure: Procedure, contract: Contract, folder: Path) -> None:
         """Start the hosts, and have the silos made."""
+        self.contract = contract
         for line in self._hosts.settle().values():
             raise RunError(line)
 
@@ -57,7 +61,10 @@ class RayCarrier:
 
         def ask(host: RemoteHost, name: str) -> Any:
             one = asks(name)
-            return host.actor.answer.remote(name, one.number, one.step, self._sent(one.body), one.after)
+            last = None if one.last is None else one.last.values()
+            head = {"number": one.number, "step": one.step, "contract": one.contract, "last": last}
+            agreed = {} if self.contract is None else self.contract.values()
+            return host.actor.answer.remote(name, head, self._sent(one.body), agreed)
 
         self._hosts.grow()
         return _Asks(self._hosts, ask, timeout).answers(silos)
@@ -164,5 +171,6 @@ def _received(ref: Any, name: str) -> Answer | None:
     if "broken" in head:
         raise RunError(head["broken"])
     if not head["ok"]:
-        return Answer(name, Failure(FailureKind(head["kind"]), head["text"]))
-    return Answer(name, content, head.get("seconds", 0.0))
+        failure = Failure(FailureKind(head["kind"]), head["text"])
+        return Answer(name, failure, seal=Seal.read(head.get("seal")))
+    return Answer(name, content, head.get("seconds", 0.0), seal=Seal.read(head.get("seal")))

@@ -45,7 +45,6 @@ class Host:
         self._silos: dict[str, Participant] = {}
         self._boundaries: dict[str, Boundary] = {}
         self._method: Procedure
-        self._seed = 0
 
     def placed(self) -> bytes:
         """Says that it has a place."""
@@ -61,7 +60,7 @@ class Host:
         try:
             if wanted:
                 federation = _made(self._run, wanted)
-                self._method, self._seed = federation.method, federation.seed
+                self._method = federation.method
                 self._silos |= {silo.name: silo for silo in federation.silos if silo.name in wanted}
             for name in wanted:
                 self._silos[name].preload()
@@ -72,13 +71,15 @@ class Host:
             return packed({"ok": False, "broken": "\n".join(lines)})
         return packed({"ok": True})
 
-    def answer(self, name: str, number: int, step: str, body: bytes, after: int) -> bytes:
-        """Ask one of its silos for a step.
+    def answer(self, name: str, head: dict[str, Any], body: bytes, contract: dict[str, Any]) -> bytes:
+        """Ask one of its silos for a step; `head` is the request without its body.
 
         A host that was lost with its node may still be there and at work: nobody else opens a silo meanwhile.
         """
         from cosilo.engines.local.in_process import open_boundary
         from cosilo.protocol.carrier import Ask, Failure
+        from cosilo.protocol.contract import Contract
+        from cosilo.protocol.seal import Seal
         from cosilo.runs.locks import locked
 
         folder = self._run / "silos" / name
@@ -86,13 +87,17 @@ class Host:
             with locked(folder, _PATIENCE):
                 if name not in self._boundaries:
                     silo = self._silos[name]
-                    self._boundaries[name] = open_boundary(silo, self._method, self._seed, folder)
-                answer = self._boundaries[name].answer(Ask(number, step, body, after))
+                    agreed = Contract.read(contract)
+                    self._boundaries[name] = open_boundary(silo, self._method, agreed, folder)
+                ask = Ask(head["number"], head["step"], body, head["contract"], Seal.read(head["last"]))
+                answer = self._boundaries[name].answer(ask)
         except CosiloError as error:  # the silo cannot even be opened, or its disk fails
             return packed({"ok": False, "broken": f"node {platform.node()}: {error}"})
+        seal = None if answer.seal is None else answer.seal.values()
         if isinstance(answer.content, Failure):
-            return packed({"ok": False, "kind": answer.content.kind, "text": answer.content.text})
-        return packed({"ok": True, "seconds": answer.seconds}, answer.content)
+            failed = {"ok": False, "kind": answer.content.kind, "text": answer.content.text}
+            return packed({**failed, "seal": seal})
+        return packed({"ok": True, "seconds": answer.seconds, "seal": seal}, answer.content)
 
 
 def _made(run: Path, names: set[str]) -> "Federation":

@@ -1,18 +1,32 @@
 """A coordinator asks for more than a method needs; a silo that limits it says no, and why."""
 
+import shutil
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from boundaries import asked, opened
 from sklearn.naive_bayes import GaussianNB
 
 from cosilo import CoFED, FedAvg, Network, Silo, Training
-from cosilo.coordination.limits import in_words
+from cosilo.coordination.agreement import Limits, in_words
 from cosilo.engines.local.in_process import open_boundary
-from cosilo.errors import BadMessage, ConfigError, CosiloError, DataError, LearnerError, MembersError
+from cosilo.errors import (
+    BadMessage,
+    ConfigError,
+    CosiloError,
+    DataError,
+    LearnerError,
+    MembersError,
+    RunError,
+)
 from cosilo.protocol.allow import Allow
-from cosilo.protocol.carrier import Ask, Failure
+from cosilo.protocol.carrier import Ask, Failure, FailureKind
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.wire import decode, encode
-from cosilo.runs.durable_files import read_lines
+from cosilo.runs import approval, audit
+from cosilo.runs.durable_files import as_line, read_json, read_lines, write_json
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(0, 1, (40, 3)), RNG.normal(3, 1, (40, 3))])
@@ -38,19 +52,22 @@ def tmp_path(tmp_path):
     return path
 
 
+ALLOW = Allow()
+
+
 class Asked:
     """A silo, and a coordinator that asks whatever a test wants."""
 
-    def __init__(self, folder, method, allow=None, **options):
+    def __init__(self, folder, method, allow=ALLOW, **options):
         silo = Silo("clinic", X, Y, options.pop("learner", GaussianNB()), pool=POOL, **options)
-        silo.allow = Allow() if allow is None else allow
+        silo.allow = allow
         self.folder, self.number = folder, 0
-        self.border = open_boundary(silo, method, 0, folder)
+        self.border = opened(silo, method, folder)
 
     def ask(self, step, **message) -> str | dict:
         """The reply, or why there is none."""
         self.number += 1
-        content = self.border.answer(Ask(self.number, step, encode(message))).content
+        content = asked(self.border, self.number, step, encode(message)).content
         return content.text if isinstance(content, Failure) else decode(content)
 
 
@@ -166,8 +183,13 @@ def test_a_stage_that_is_none_is_refused_whatever_the_tallies_are(tmp_path):
     clinic = Asked(tmp_path, CoFED())
     clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
     wrong = {**GOOD, "counts": {"000000000": COUNTS[:, ::-1].copy()}}
-    told = [clinic.ask("update", **message, stage="round") for message in (GOOD, wrong)]
+    told = []
+    for name, message in (("one", GOOD), ("two", wrong)):
+        shutil.copytree(tmp_path, tmp_path.with_name(name) / "run")
+        other = again(tmp_path.with_name(name) / "run", CoFED())
+        told.append(other.ask("update", **message, stage="round"))
     assert told[0] == told[1]
+    assert "its 'stage'" in told[0]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +231,7 @@ def test_what_came_and_what_was_refused_is_in_the_audit_log(tmp_path):
 
 def test_an_administrator_reads_what_a_run_would_send_to_whom_and_how_often():
     silo = Silo("clinic", X, Y, GaussianNB(), pool=POOL)
-    words = "\n".join(in_words(CoFED(), silo, Allow(), "10.0.0.1:8002"))
+    words = "\n".join(in_words(CoFED(), silo, Allow(), "10.0.0.1:8002", Contract.of(CoFED(), 7)))
     assert "The coordinator (10.0.0.1:8002) asks for a run of cofed (alpha = 0.3" in words
     assert "once, step 'label': votes (labels): its vote on each pool instance" in words
     assert "at most 4 times, step 'evaluate': accuracy (metrics)" in words
@@ -220,7 +242,9 @@ def test_an_administrator_reads_what_a_run_would_send_to_whom_and_how_often():
     assert "once, step 'decision': taken (metrics)" in words
     assert "gained" not in words
     assert "Scores leave rounded" in words
-    exact = "\n".join(in_words(CoFED(), silo, Allow(exact_scores=True), "10.0.0.1:8002"))
+    exact = "\n".join(
+        in_words(CoFED(), silo, Allow(exact_scores=True), "10.0.0.1:8002", Contract.of(CoFED()))
+    )
     assert "once, step 'decision': gained (metrics)" in exact
     assert "rounded" not in exact
 
@@ -233,46 +257,188 @@ class Chatty(GaussianNB):
 
 
 @pytest.mark.parametrize(
-    ("error", "what"),
+    "error",
     [
-        (ConfigError("its 60 instances of class 'a'"), "its settings do not fit"),
-        (DataError("class 'b' has 3 instances"), "its data does not fit"),
-        (BadMessage("label 3 of instance 17"), "a message is not as it was declared"),
-        (MembersError("2 of 3 members"), "too few of its members could do it"),
-        (LearnerError("Tree.fit with 60 instances"), "its learner failed"),
-        (ValueError("60 instances"), "it failed"),
-        (RecursionError("60"), "it failed"),
+        ConfigError("its 60 instances of class 'a'"),
+        DataError("class 'b' has 3 instances"),
+        BadMessage("label 3 of instance 17"),
+        MembersError("2 of 3 members"),
+        LearnerError("Tree.fit with 60 instances"),
+        ValueError("60 instances"),
+        RecursionError("60"),
     ],
-    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else "",
+    ids=lambda one: type(one).__name__,
 )
-def test_a_failure_that_leaves_is_a_step_and_a_category(tmp_path, monkeypatch, error, what):
+def test_whatever_fails_leaves_as_the_same_line(tmp_path, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
     monkeypatch.setattr(Silo, "fit", fail)
-    for allow, told in ((Allow(), f"step 'train': {what}; its own log says why"), (None, None)):
+    for allow in (Allow(), None):
         folder = tmp_path / str(allow is None)
-        clinic = Asked(folder, CoFED())
-        if allow is None:  # all silos are on one machine: its owner is the one who reads
-            clinic.border._limits = None
+        clinic = Asked(folder, CoFED(), allow)
         clinic.ask("hello")
-        found = clinic.ask("train")
-        if told is not None:
-            assert found == f"silo 'clinic': {told}"
-            assert not set("0123456789") & set(found)
-        elif isinstance(error, CosiloError):
-            assert str(error) in found
+        found = asked(clinic.border, 2, "train").content
+        if allow is not None:
+            told = Failure(FailureKind.ERROR, "silo 'clinic': step 'train' failed; its own log says why")
+            assert found == told
+        elif isinstance(error, CosiloError):  # its owner is the one who reads
+            assert str(error) in found.text
         assert str(error) in (folder / "log.txt").read_text()
-        assert [line["failure"] for line in read_lines(folder / "audit.jsonl") if "failure" in line] == [
-            found
-        ]
+        lines = read_lines(folder / "audit.jsonl")
+        assert [line["failure"] for line in lines if "failure" in line] == [found.text]
 
 
 def test_no_size_and_no_class_leaves_with_what_a_learner_says(tmp_path):
     silo = Silo("clinic", X, Y, Chatty(), pool=POOL)
     silo.allow = Allow()
-    border = open_boundary(silo, CoFED(), 0, tmp_path)
-    border.answer(Ask(1, "hello", encode({})))
-    failed = border.answer(Ask(2, "train", encode({}))).content
-    assert failed.text == "silo 'clinic': step 'train': its learner failed; its own log says why"
+    border = opened(silo, CoFED(), tmp_path)
+    asked(border, 1, "hello")
+    failed = asked(border, 2, "train").content
+    assert failed.text == "silo 'clinic': step 'train' failed; its own log says why"
     assert "60 instances" in (tmp_path / "log.txt").read_text()
+
+
+# ---------------------------------------------------------------------- the contract
+
+
+def again(folder, method, seed=0, allow=ALLOW):
+    """The silo in another job under the same run name, with the contract of this method and seed."""
+    clinic = Asked.__new__(Asked)
+    silo = Silo("clinic", X, Y, GaussianNB(), pool=POOL)
+    silo.allow = allow
+    clinic.number, clinic.border = 10, opened(silo, method, folder, seed)
+    return clinic
+
+
+@pytest.mark.parametrize(
+    ("method", "seed", "changed"),
+    [
+        (CoFED(rounds=3), 0, "parameters.rounds was 1, now 3"),
+        (CoFED(accept="always"), 0, "parameters.accept was 'better', now 'always'"),
+        (CoFED(), 7, "seed was 0, now 7"),
+    ],
+)
+def test_another_contract_under_the_same_name_is_refused_at_every_step(tmp_path, method, seed, changed):
+    free = Allow(parameters={"rounds": 10})
+    clinic = Asked(tmp_path, CoFED(), free)
+    for step in ("hello", "train", "label"):
+        assert isinstance(clinic.ask(step), dict)
+    other = again(tmp_path, method, seed, free)
+    told = (
+        f"silo 'clinic': run 'run' was begun under another contract ({changed}); "
+        "submit a new run under another name"
+    )
+    for step in ("hello", "train", "label", "evaluate", "update"):
+        assert other.ask(step) == told
+    # The contract of the record still holds.
+    first = again(tmp_path, CoFED(), allow=free)
+    first.number = 30
+    assert "asks 1 times at most" in first.ask("label")
+
+
+def test_a_request_has_to_come_under_the_contract(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    for number, contract in enumerate(("", "0" * 64, Contract.of(CoFED(alpha=0.4)).hash), start=1):
+        failure = clinic.border.answer(Ask(number, "hello", encode({}), contract)).content
+        assert failure.kind is FailureKind.REFUSED
+        assert "came with another contract" in failure.text
+
+
+def test_a_record_without_a_contract_is_refused_between_organisations_and_taken_over_at_home(tmp_path):
+    clinic = Asked(tmp_path, CoFED(), None)
+    clinic.ask("hello")
+    (tmp_path / "contract.json").unlink()
+    assert "has no contract, since an earlier version" in again(tmp_path, CoFED()).ask("train")
+    assert not (tmp_path / "contract.json").exists()
+    assert again(tmp_path, CoFED(), allow=None).ask("train") == {}
+    assert "without a contract: took over" in (tmp_path / "log.txt").read_text()
+
+
+def test_a_contract_is_written_before_anything_else(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    known = read_json(tmp_path / "contract.json")
+    assert known["hash"] == clinic.border.agreement.contract.hash == Contract.read(known["contract"]).hash
+    assert not (tmp_path / "audit.jsonl").exists()
+
+
+def test_what_was_refused_stays_refused_when_limits_are_loosened(tmp_path):
+    clinic = Asked(tmp_path, CoFED(rounds=2))
+    refused = clinic.ask("hello")
+    assert "does not allow rounds = 2" in refused
+    free = Allow(parameters={"rounds": 10})
+    assert again(tmp_path, CoFED(rounds=2), allow=free).ask("hello") == refused
+
+
+def test_limits_are_read_before_each_step(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    limits = Limits(frozenset({"labels", "metrics"}), Allow())
+    clinic.border.agreement._read_limits = lambda: limits
+    assert isinstance(clinic.ask("hello"), dict)
+    assert isinstance(clinic.ask("train"), dict)
+    limits = Limits(frozenset({"metrics"}), Allow())
+    assert "does not share 'labels'" in clinic.ask("label")
+
+
+def test_no_step_is_done_without_an_approval_of_this_contract_under_these_limits(tmp_path):
+    ask, folder = Allow(approve="ask"), tmp_path
+    clinic = Asked(folder, CoFED(), ask)
+    agreement = clinic.border.agreement
+    assert "is not approved under the limits" in clinic.ask("hello")
+    write_json(folder / "request.json", {**vars(agreement.subject()), "words": [], "account": []})
+    with pytest.raises(RunError, match="another contract or other limits wait"):
+        approval.answer(folder, approval.Subject("0" * 64, agreement.subject().limits), approved=True)
+    assert "is not approved" in clinic.ask("hello")
+    approval.answer(folder, agreement.subject(), approved=True)
+    clinic.number = 20
+    assert "asked for step 'hello' 3 times" in clinic.ask("hello")  # what was refused counts
+    clinic = Asked(folder.with_name("other"), CoFED(), ask)
+    folder, agreement = folder.with_name("other"), clinic.border.agreement
+    write_json(folder / "request.json", {**vars(agreement.subject()), "words": [], "account": []})
+    approval.answer(folder, agreement.subject(), approved=True)
+    assert isinstance(clinic.ask("hello"), dict)
+    tighter = Limits(frozenset({"labels"}), ask)
+    agreement._read_limits = lambda: tighter
+    assert "is not approved under the limits" in clinic.ask("train")
+
+
+def test_a_failed_request_counts_and_its_number_takes_no_other_bytes(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    for step in ("hello", "train", "label"):
+        clinic.ask(step)
+    bad, other = encode({"stage": "nonsense"}), encode({"stage": "federated"})
+    first = asked(clinic.border, 4, "update", bad).content
+    assert first.kind is FailureKind.REFUSED
+    assert asked(clinic.border, 4, "update", bad).content == first  # the same bytes: the same answer
+    second = asked(clinic.border, 4, "update", other).content
+    assert "request 4 came a second time with different content" in second.text
+    third = asked(clinic.border, 5, "update", other).content
+    assert "was asked for step 'update' 2 times" in third.text
+
+
+def test_a_log_that_is_not_what_the_coordinator_has_seen_is_refused(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    asked(clinic.border, 1, "hello")
+    seal = asked(clinic.border, 2, "train").seal
+    assert (seal.number, seal.length) == (2, 3)
+    path = tmp_path / "audit.jsonl"
+    lines = read_lines(path)
+    rewritten, head = [], ""
+    for line in (lines[0], lines[1], {**lines[2], "bytes": 1}, lines[3]):
+        entry = {key: value for key, value in line.items() if key != "chain"}
+        head = audit._chained(head, entry)
+        rewritten.append(as_line({**entry, "chain": head}))
+    path.write_text("".join(rewritten))
+    other = again(tmp_path, CoFED())
+    failure = asked(other.border, 3, "label", last=seal).content
+    assert failure.kind is FailureKind.REFUSED
+    assert "its audit log is not the one that the coordinator has seen (at line 3)" in failure.text
+
+
+def test_a_protocol_of_another_version_is_refused_and_another_release_is_not(tmp_path):
+    silo = Silo("clinic", X, Y, GaussianNB(), pool=POOL)
+    silo.allow = ALLOW
+    contract = replace(Contract.of(CoFED()), protocol=99)
+    border = open_boundary(silo, CoFED(), contract, tmp_path)
+    told = asked(border, 1, "hello").content.text
+    assert told.startswith("silo 'clinic': speaks version 1 of the protocol, the coordinator version 99")

@@ -8,11 +8,14 @@ import time
 import pytest
 
 from cosilo.cli.organisations import silo_news
-from cosilo.engines.flare import approval
 from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import Refused, RunError
+from cosilo.runs import approval
+from cosilo.runs.durable_files import write_json
 
 WORDS = ["It would send:", "  once, step 'label': votes"]
+SUBJECT, OTHER = approval.Subject("a" * 64, "b" * 64), approval.Subject("c" * 64, "b" * 64)
+TIGHTER = approval.Subject("a" * 64, "d" * 64)
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def waiting(folder) -> tuple[threading.Thread, list]:
 
     def wait() -> None:
         try:
-            approval.wait_for(folder, WORDS)
+            approval.wait_for(folder, SUBJECT, WORDS)
             outcome.append("runs")
         except Refused as error:
             outcome.append(str(error))
@@ -63,24 +66,59 @@ def test_who_sits_at_the_silo_reads_that_a_run_waits(kit):
     thread, _ = waiting(kit / "runs" / "first")
     assert news() == [f"run first waits for you: cosilo approve {kit} first"]
     assert news() == []
-    approval.answer(kit / "runs" / "first", approved=True)
+    approval.answer(kit / "runs" / "first", SUBJECT, approved=True)
     thread.join(30)
 
 
-def test_an_answer_is_for_what_was_read(kit):
+@pytest.mark.parametrize("second", [OTHER, TIGHTER], ids=["contract", "limits"])
+def test_an_answer_is_for_what_was_read(kit, second):
     folder = kit / "runs" / "first"
     thread, found = waiting(folder)
-    approval.answer(folder, approved=True)
+    read = approval.request(folder)
+    assert read == approval.Request(SUBJECT, tuple(WORDS))
+    approval.answer(folder, read.subject, approved=True)
     thread.join(30)
-    approval.wait_for(folder, WORDS)  # the same run again: no new question
-    other = threading.Thread(target=approval.wait_for, args=(folder, ["It would send more"]), daemon=True)
+    approval.wait_for(folder, SUBJECT, WORDS)  # the same run again: no new question
+    assert not approval.is_approved(folder, second)
+    other = threading.Thread(
+        target=approval.wait_for, args=(folder, second, ["It would send more"]), daemon=True
+    )
     other.start()
-    while approval.request(folder) == WORDS:
+    while approval.request(folder).subject == SUBJECT:
         time.sleep(0.01)
     assert approval.waiting(kit / "runs") == ["first"]
-    approval.answer(folder, approved=True)
+    with pytest.raises(RunError, match="another contract or other limits wait for approval"):
+        approval.answer(folder, read.subject, approved=True)
+    assert approval.waiting(kit / "runs") == ["first"]
+    approval.answer(folder, second, approved=True)
     other.join(30)
     assert found == ["runs"]
+
+
+def test_a_no_holds_for_the_contract_whatever_the_limits_are_then(kit):
+    folder = kit / "runs" / "first"
+    thread, found = waiting(folder)
+    approval.answer(folder, SUBJECT, approved=False)
+    thread.join(30)
+    assert found == ["the silo's administrator refused the run"]
+    with pytest.raises(Refused):
+        approval.wait_for(folder, TIGHTER, WORDS)
+
+
+def test_what_waits_when_yes_is_typed_may_be_something_else(kit, cosilo, monkeypatch):
+    """Contract A was shown; B waits when "y" is typed."""
+    folder = kit / "runs" / "first"
+    waiting(folder)
+
+    def swap(question):
+        write_json(folder / "request.json", {**vars(OTHER), "words": ["More"], "account": []})
+        return True
+
+    monkeypatch.setattr("typer.confirm", swap)
+    code, _, err = cosilo("approve", kit, "first")
+    assert (code, "nothing was answered: read it again" in err) == (2, True)
+    assert not approval.is_approved(folder, OTHER)
+    assert not (folder / "approval.json").exists()
 
 
 def test_where_nothing_waits_it_is_said(kit, cosilo):
