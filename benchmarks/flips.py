@@ -1,9 +1,9 @@
 """Flip one bit of one file and run the commands that read it: `python benchmarks/flips.py [flips] [seed]`.
 
 An unfinished run of CoFED, an unfinished run with institutions and rounds, a finished run of CoFED, a
-finished run that labelled targets, a comparison, and the kits of a coordinator and of silos. Each flip is
-made in a fresh copy. Then every command that reads from there runs in this process, without FLARE's own
-processes. A flip is
+finished run that labelled targets, a comparison, and the kits of a coordinator and of silos. Every command
+that reads from there runs in this process, without FLARE's own processes, each in a fresh copy with the
+flip. A flip is
 
 - *named* if a command ends with one line that names the file (*unnamed* if the line does not), or leaves
   something out and says so in such a line,
@@ -41,6 +41,7 @@ from cosilo.cli.main import main as cosilo
 from cosilo.config import build, recipe_file
 from cosilo.errors import CosiloError, RunError
 from cosilo.protocol.events import Event
+from cosilo.runs import approval
 from cosilo.runs.durable_files import write_json
 
 #: Names of files that are not flipped: nothing reads them back, or they are their owners'.
@@ -62,7 +63,7 @@ class Stop(Exception):
 
 @dataclass(frozen=True)
 class Subject:
-    """A folder in which bits are flipped, and the commands that read it, in their order.
+    """A folder in which bits are flipped, and the commands that read it, each in a copy of its own.
 
     `place` is where a damaged copy lies: the same at every flip, since files name folders.
     """
@@ -95,8 +96,11 @@ class Subject:
 
     def said(self) -> dict[str, object]:
         """Return what each command says while nothing is damaged."""
-        with self.copy() as folder:
-            return {name: command(folder) for name, command in self.commands.items()}
+        found = {}
+        for name, command in self.commands.items():
+            with self.copy() as folder:
+                found[name] = command(folder)
+        return found
 
 
 def flip(path: Path, place: int, bit: int) -> None:
@@ -111,10 +115,10 @@ def judge(
 ) -> tuple[str, str]:
     """Flip one bit and run all commands; returns the kind of what came of it, and a line about it."""
     about, named = f"{subject.name}: {file}, byte {place}, bit {bit}", ""
-    with subject.copy() as folder:
-        flip(folder / file, place, bit)
-        for name, command in subject.commands.items():
-            _ON_STDERR.clear()
+    for name, command in subject.commands.items():
+        _ON_STDERR.clear()
+        with subject.copy() as folder:
+            flip(folder / file, place, bit)
             try:
                 found = command(folder)
             except CosiloError as error:
@@ -122,11 +126,11 @@ def judge(
                 continue
             except Exception:
                 return "tracebacks", f"{about}: {name}:\n{traceback.format_exc()}"
-            said = "".join(_ON_STDERR)
-            if found != expected[name] and file.name not in said:
-                return "silent", f"{about}: {name} says something else"
-            if found != expected[name]:
-                named = named or f"{about}: {name}: {said}"
+        said = "".join(_ON_STDERR)
+        if found != expected[name] and file.name not in said:
+            return "silent", f"{about}: {name} says something else"
+        if found != expected[name]:
+            named = named or f"{about}: {name}: {said}"
     if not named:
         return "harmless", about
     return ("named" if file.name in named.partition(f"{about}: ")[2] else "unnamed"), named
@@ -392,7 +396,7 @@ def kits(scratch: Path) -> Subject:
 
     One has a finished run, and a run that waits for its administrator.
     """
-    from cosilo.engines.flare import admission, approval
+    from cosilo.engines.flare import admission
     from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
     from cosilo.engines.flare.party_files import as_federation
 
@@ -413,15 +417,16 @@ def kits(scratch: Path) -> Subject:
     shutil.copytree(scratch / "kept" / "silos" / "north", runs["north"] / "done")
     waiting = runs["north"] / "waits"
     waiting.mkdir()
+    asked = approval.Subject(contract="c" * 64, limits="d" * 16)
     thread = threading.Thread(
-        target=approval.wait_for, args=(waiting, ["cofed: 3 requests", "votes"]), daemon=True
+        target=approval.wait_for, args=(waiting, asked, ["cofed: 3 requests", "votes"]), daemon=True
     )
     thread.start()
     while not approval.waiting(runs["north"]):
         time.sleep(0.01)
     whole = scratch / "whole" / "kits"
     shutil.copytree(place, whole)
-    approval.answer(waiting, True)
+    approval.answer(waiting, asked, True)
     thread.join()
     return Subject("kits", whole, place, _kit_commands(settings))
 
