@@ -24,6 +24,9 @@ def audit(
     from cosilo.runs.audit import broken_at, unlogged
     from cosilo.runs.durable_files import read_lines
 
+    if _is_elsewhere(place, name):
+        _show_last_seal(place, name or "")
+        return
     path = _log(place, name)
     entries = read_lines(path)
     table = new_table("time", "way", "ask", "step", "bytes", "what (and its kind)", right=["bytes"])
@@ -54,6 +57,61 @@ def audit(
         raise RunError(f"{path}: has no line about the reply to ask {last}, which left: its end is missing")
     if entries and "chain" in entries[-1]:
         say(f"the log is whole: {len(entries)} lines, the last has the hash {entries[-1]['chain'][:16]}")
+    _show_contract(path.parent, entries)
+
+
+def _show_contract(record: Path, entries: list[dict[str, Any]]) -> None:
+    """Show the contract of a record, and how far the coordinator's signatures anchor its log."""
+    from cosilo.coordination.agreement import contract_in
+    from cosilo.protocol.seal import Seal
+    from cosilo.runs.durable_files import read_json
+
+    contract = contract_in(record)
+    if contract is None:
+        say("the record has no contract: an earlier version of cosilo began the run")
+        return
+    say(contract.in_words())
+    seals = [seal for entry in entries if (seal := Seal.read(entry.get("seal"))) is not None]
+    certificate = record / "coordinator.crt"
+    if not certificate.exists():
+        say("seals are not signed: the silos of this run have one owner")
+        return
+    from cosilo.engines.flare.signing import verify
+
+    known, silo = certificate.read_text(encoding="utf-8"), read_json(record / "silo.json")["name"]
+    anchored = 0
+    for seal in seals:
+        statement = seal.statement(record.name, contract.hash, str(silo))
+        line = entries[seal.length - 1] if 0 < seal.length <= len(entries) else {}
+        if line.get("chain") != seal.head or not verify(known, statement, seal.coordinator):
+            raise RunError(
+                f"{record / 'audit.jsonl'}: what the coordinator signed after request {seal.number} is not "
+                f"what line {seal.length} says: the log was rewritten; compare it with the coordinator's"
+            )
+        anchored = max(anchored, seal.length)
+    say(f"signed by the coordinator: {anchored} of {len(entries)} lines, with {len(seals)} seals")
+
+
+def _is_elsewhere(place: Path, name: str | None) -> bool:
+    """Whether a silo of a run directory keeps its audit log itself."""
+    if name is None or not (place / "federation.json").exists():
+        return False
+    return not (place / "silos" / name).is_dir()
+
+
+def _show_last_seal(place: Path, name: str) -> None:
+    """Show what a silo last stated of its audit log, for its administrator to compare."""
+    from cosilo.runs.run import RunDirectory
+
+    run = RunDirectory(place)
+    run.known(name)
+    seal = run.last_seals().get(name)
+    if seal is None:
+        raise RunError(f"{place}: has no seal of silo {name!r}: it has answered nothing yet")
+    say(f"contract: {run.contract_line}")
+    say(f"silo {name!r} keeps its audit log itself; what it last stated of it, with request {seal.number}:")
+    say(f"{seal.length} lines before that answer, the last of them has the hash {seal.head}")
+    say("compare that with `cosilo audit KIT RUN` at the silo")
 
 
 def approve(

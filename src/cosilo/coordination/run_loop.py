@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from cosilo.coordination.asking import SilosDoNotFit
 from cosilo.coordination.coordinator import Silos
-from cosilo.errors import BadMessage, CosiloError, RunError
+from cosilo.errors import CosiloError, RunError
 from cosilo.protocol.carrier import Carrier, Failure
 from cosilo.protocol.contract import Contract
 from cosilo.protocol.events import Event, Happening, Observer
@@ -142,10 +142,10 @@ def contract_of(run: RunDirectory, method: Procedure, terms: Terms) -> Contract:
     if "salt" not in run.about:  # of an earlier version
         run.set_status(run.status, salt=token_hex(16))
     contract = terms.contract(method, str(run.about["salt"]))
-    if "contract" not in run.about:
+    known = run.contract
+    if known is None:
         run.set_status(run.status, contract=contract.values())
         return contract
-    known = _known_contract(run)
     changes = known.changes(replace(contract, settings=known.settings))
     if changes:
         raise RunError(
@@ -156,9 +156,10 @@ def contract_of(run: RunDirectory, method: Procedure, terms: Terms) -> Contract:
 
 def late_contract(run: RunDirectory, method: Procedure, name: str) -> Contract:
     """Return the contract of a silo that comes when the run is over: it has one of its own."""
-    if "salt" not in run.about or "contract" not in run.about:
+    known = run.contract
+    if "salt" not in run.about or known is None:
         raise RunError(f"{run.folder}: is of an earlier version, which made no contracts; start a new run")
-    silos, salt, known = [*run.about["silos"], name], str(run.about["salt"]), _known_contract(run)
+    silos, salt = [*run.about["silos"], name], str(run.about["salt"])
     settings = {"before": known.settings, "late": name}
     return Contract.of(
         method,
@@ -169,13 +170,6 @@ def late_contract(run: RunDirectory, method: Procedure, name: str) -> Contract:
         settings=settings,
         salt=salt,
     )
-
-
-def _known_contract(run: RunDirectory) -> Contract:
-    try:
-        return Contract.read(run.about["contract"])
-    except BadMessage as error:
-        raise RunError(f"{run.folder / 'run.json'}: is damaged ({error}); restore it") from None
 
 
 def coordinate_run(planned: PlannedRun, carrier: Carrier) -> None:

@@ -37,6 +37,9 @@ _KNOWN = {
     "clock",
     "members",
     "code",
+    "protocol",
+    "contract",
+    "salt",  # whoever has it can guess what its digests stand for
 }
 
 
@@ -64,6 +67,8 @@ class About:
     pool_size: int
     others: Mapping[str, Any]
     recipe: Recipe | None
+    #: The run's contract in one line, and whether seals under it are signed; None: of an earlier version.
+    contract: str | None = None
 
     @property
     def command(self) -> str | None:
@@ -167,6 +172,7 @@ def _about(run: RunDirectory) -> About:
         pool_size=about.get("pool_size", 0),
         others={key: value for key, value in about.items() if key not in _KNOWN},
         recipe=_recipe(run),
+        contract=run.contract_line,
     )
 
 

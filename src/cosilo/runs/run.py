@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from cosilo.errors import ConfigError, RunError
+from cosilo.errors import BadMessage, ConfigError, RunError
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.message import Fields
 from cosilo.protocol.metrics import NUMBERS, gain
+from cosilo.protocol.seal import Seal
 from cosilo.protocol.stage import FEDERATED, LOCAL, Measure, Stage
 from cosilo.protocol.wire import decode
 from cosilo.runs.audit import outgoing
@@ -79,6 +81,35 @@ class RunDirectory:
             raise RunError(
                 f"{self.folder}: the run is {self.status}, not finished; `cosilo resume` continues it"
             )
+
+    @property
+    def is_between_organisations(self) -> bool:
+        """Whether silos have other owners, and keep their records themselves."""
+        return (self.folder / "federation.json").exists()
+
+    @property
+    def contract(self) -> Contract | None:
+        """The run's contract; None: the run is of an earlier version."""
+        if "contract" not in self.about:
+            return None
+        try:
+            return Contract.read(self.about["contract"])
+        except BadMessage as error:
+            raise RunError(f"{self.folder / 'run.json'}: is damaged ({error}); restore it") from None
+
+    @property
+    def contract_line(self) -> str | None:
+        """The contract by its hash, and whether audit logs are anchored by signatures."""
+        contract = self.contract
+        if contract is None:
+            return None
+        signed = "seals are signed by silos and coordinator"
+        unsigned = "seals are not signed: all silos have one owner"
+        return f"{contract.hash[:16]}; {signed if self.is_between_organisations else unsigned}"
+
+    def last_seals(self) -> dict[str, Seal]:
+        """Return what each silo last stated of its audit log, as the coordinator has it."""
+        return Journal(self.folder / "journal").seals
 
     @property
     def result(self) -> dict[str, Any]:
