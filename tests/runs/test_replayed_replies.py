@@ -241,7 +241,7 @@ def test_a_reply_from_before_a_crash_keeps_what_was_known_of_it(tmp_path):
 
 
 def test_no_damage_to_a_reply_comes_out_of_an_entry(tmp_path):
-    """Every bit of an index with a small reply, a large one's line and a small reply; completed or not."""
+    """Two bits of every byte of an index: a small reply, the line of a large one, a small reply."""
     large = encode({"votes": np.zeros(70_000, np.int8)})
     contents = {"a": encode({"size": 1}), "b": large, "c": encode({"size": 3})}
     journal = Journal(tmp_path / "j")
@@ -255,7 +255,7 @@ def test_no_damage_to_a_reply_comes_out_of_an_entry(tmp_path):
         if completed:
             journal.close(entry)
         for place in range(len(whole)):
-            for bit in range(8):
+            for bit in range(place % 4, 8, 4):
                 flip(small, place, bit)
                 with pytest.raises(RunError, match=r"00001-label/small: is damaged"):
                     read_all(entry.folder)
