@@ -16,7 +16,7 @@ from cosilo.coordination.institution import Institution
 from cosilo.errors import BadMessage, CosiloError, LearnerError, OtherRecord, Refused, RunError
 from cosilo.protocol.carrier import Answer, Ask, Carrier, Failure, FailureKind
 from cosilo.protocol.forms import shown
-from cosilo.protocol.incoming import check_incoming
+from cosilo.protocol.incoming import check_incoming, takes_arrays
 from cosilo.protocol.message import Message, check, describe
 from cosilo.protocol.participant import Participant, Procedure, refusals
 from cosilo.protocol.seal import Seal
@@ -25,6 +25,8 @@ from cosilo.protocol.wire import decode, encode
 from cosilo.runs.silo_record import SiloRecord, digest_of
 from cosilo.silo.silo import Silo
 
+#: The most bytes of a request for a step that takes no arrays.
+_MOST_PLAIN = 2**22
 #: Makes a carrier to the members of the institution with this name.
 MembersCarrier: TypeAlias = Callable[[Sequence[Participant], str], Carrier]
 
@@ -99,7 +101,9 @@ class Boundary:
             self._record.audit.came(ask.number, ask.step, ask.body, digest_of(ask.body), ask.last)
             if ask.last is not None:
                 self._check_last(ask.last)
-            self.agreement.check(ask, self._step(ask.step), self._record.audit)
+            step = self._step(ask.step)
+            self._check_length(ask, step)
+            self.agreement.check(ask, step, self._record.audit)
             reply = self._record.reply(ask.number, ask.step, ask.body)
             if reply is None:
                 message, seconds = self._compute(ask)
@@ -159,14 +163,28 @@ class Boundary:
 
         If both are on one machine, the run cannot go on with the record as it is; else the silo refuses.
         """
-        if not seal.failed:
-            self._record.check_newest(seal.number)
+        answered = max(self._record.audit.answered, default=0)
+        self._record.check_newest(answered if seal.failed else max(seal.number, answered))
         try:
             self._record.audit.check_seal(seal, f"silo {self.silo.name!r}")
         except Refused as error:
             if self.silo.allow is None:
                 raise RunError(str(error)) from None
             raise
+
+    def _check_length(self, ask: Ask, step: Step) -> None:
+        """Raise if a request has more bytes than the step may come with, before any of them is read."""
+        if step.declared.longest is not None and not isinstance(self.silo, Institution):
+            most = step.declared.longest(self.silo)
+        elif takes_arrays(step.run):
+            return
+        else:
+            most = _MOST_PLAIN
+        if len(ask.body) > most:
+            raise Refused(
+                f"silo {self.silo.name!r}: request {ask.number} has {len(ask.body)} bytes; "
+                f"step {step.name!r} takes at most {most} here"
+            )
 
     def _step(self, name: str) -> Step:
         """Return the step of that name, if the method asks for it with its parameters."""

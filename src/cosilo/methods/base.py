@@ -248,7 +248,7 @@ class Method(Parameters):
         training, wanted = aims(silo)
         return {"training": training, "wanted": wanted}
 
-    @step(timed=False, needs_model=False, voluntary=True, after=None, **declared_fields())
+    @step(timed=False, needs_model=False, voluntary=True, after=None, longest=None, **declared_fields())
     def evaluate(self, silo: Silo, stage: str) -> Message:
         """Share the silo's scores after a stage; they were taken, privately, when it trained."""
         scores = silo.scores.get(Stage.parse(stage))

@@ -58,6 +58,13 @@ def check_incoming(function: Callable[..., Any], message: Message) -> None:
             raise BadMessage(f"its {name!r}: {problem}")
 
 
+def takes_arrays(function: Callable[..., Any]) -> bool:
+    """Return whether a step's function takes anything that may be large: arrays, or whatever comes."""
+    parameters = _parameters(getattr(function, "__func__", function))
+    small = (_Whole, _Flag, Number, Text, Names)
+    return parameters is None or not all(isinstance(one.form, small) for one in parameters.values())
+
+
 @lru_cache(maxsize=512)
 def _parameters(function: Callable[..., Any]) -> Mapping[str, _Parameter] | None:
     """By name, without the method and the silo, which every step gets; None if it takes any keyword."""

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from cosilo.protocol.message import Message, Shared, Value
 
 #: The contract's own steps, which every method has.
 HELLO, WANTS, EVALUATE = "hello", "wants", "evaluate"
+
+
+#: The most bytes that a request for a step may have at a silo.
+Longest: TypeAlias = Callable[[Any], int]
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,7 @@ class Declaration:
     needs_model: bool = True
     voluntary: bool = False
     after: str | None = None
+    longest: Longest | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,7 @@ def step(
     needs_model: bool = True,
     voluntary: bool = False,
     after: str | None = None,
+    longest: Longest | None = None,
     **fields: str | Shared,
 ) -> Callable[[F], F]:
     """Make a method's function a step.
@@ -64,6 +70,9 @@ def step(
         Whether a silo that does not share what the step sends can take part all the same.
     after : str, default None
         A step that has to be done before this one: silos of other owners refuse any other order.
+    longest : callable, default None
+        The most bytes that a request for it may have, `longest(silo)`, which the silo checks before it reads
+        any of them; None: any number for a step that takes arrays, and 4 MiB for one that does not.
     **fields : Shared or str
         One for each field of the reply: its `Shared`, or just its kind.
 
@@ -76,7 +85,7 @@ def step(
     declared = {name: Shared(one) if isinstance(one, str) else one for name, one in fields.items()}
 
     def mark(function: F) -> F:
-        function.__step__ = Declaration(declared, timed, needs_model, voluntary, after)  # type: ignore[attr-defined]
+        function.__step__ = Declaration(declared, timed, needs_model, voluntary, after, longest)  # type: ignore[attr-defined]
         return function
 
     return mark

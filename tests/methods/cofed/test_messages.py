@@ -11,7 +11,7 @@ from cosilo import CoFED, Silo
 from cosilo.aggregation.voting import Rule, labels_from
 from cosilo.methods.cofed import messages
 from cosilo.methods.cofed.elections import Ballots, ByShares, ByThreshold
-from cosilo.methods.cofed.messages import UpdateMessages, read_tallies, write_tallies
+from cosilo.methods.cofed.messages import UpdateMessages, longest_update, read_tallies, write_tallies
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Failure
 from cosilo.protocol.incoming import check_incoming
@@ -135,7 +135,7 @@ FEW = np.array([1, 0], np.uint8)
         (
             "counts",
             {"000000000": np.zeros((2**16 + 1, 2), np.uint16)},
-            "got 65537 rows; expected at most 65536",
+            "step 'update' takes at most",
         ),
         ("counts", {"000000000": COUNTS[:0]}, "block '000000000': got [0, 2]; expected rows"),
         ("counts", {"000000000": COUNTS[:29]}, "'counts' has 29 rows of 2 classes; expected 30 of 2"),
@@ -216,3 +216,17 @@ def test_blocks_hold_the_whole_pool():
         "000065536": 3,
     }
     assert outcome.rule == Rule("winner", 0.0)
+
+
+def test_a_request_that_is_too_long_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    asked = Asked(tmp_path)
+    most = longest_update(asked.border.silo)
+    assert len(encode(GOOD)) < most < 100_000
+    monkeypatch.setattr("cosilo.coordination.boundary.decode", lambda *_: pytest.fail("it was read"))
+    told = asked.ask("update", {**GOOD, "other": np.zeros(most, np.float32)})
+    assert f"step 'update' takes at most {most} here" in told
+
+
+def test_a_step_without_arrays_takes_no_long_request(tmp_path):
+    told = Asked(tmp_path).ask("train", {"text": "x" * 2**22})
+    assert "step 'train' takes at most 4194304 here" in told

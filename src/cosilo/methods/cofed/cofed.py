@@ -53,6 +53,7 @@ from cosilo.methods.cofed.messages import (
     Unit,
     UpdateMessages,
     When,
+    longest_update,
     read_tallies,
 )
 from cosilo.methods.cofed.soft_targets import soft_lessons
@@ -281,7 +282,7 @@ class CoFED(Method):
         """One class of the silo's own task for every pool instance (eq. 17), or an abstention."""
         return {"votes": silo.label_pool(self.margin)}
 
-    @step(after="label")
+    @step(after="label", longest=longest_update)
     def update(
         self,
         silo: Silo,

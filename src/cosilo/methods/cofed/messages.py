@@ -87,6 +87,13 @@ def write_tallies(tallies: Tallies) -> dict[str, Any]:
     return fields
 
 
+def longest_update(silo: Silo) -> int:
+    """Return the most bytes that tallies for a silo may have: four for a count, four for a best share."""
+    pool = 0 if silo.pool is None else len(silo.pool)
+    heads = 2**16 + 300 * (pool // ROWS + 1)
+    return heads + pool * 4 * (len(silo.task) + 1)
+
+
 def read_tallies(
     silo: Silo,
     rule: str,
