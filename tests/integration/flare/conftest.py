@@ -7,8 +7,9 @@ that allows everything: whatever is refused is refused by the silos.
 import json
 import shutil
 import socket
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,16 @@ from sklearn.datasets import load_digits
 from cosilo import Federation, Run
 from cosilo.config.resolve import find_method
 from cosilo.config.settings import MethodSettings
+from cosilo.protocol.carrier import Ask
+from cosilo.protocol.wire import decode
 
 pytest.importorskip("nvflare")
 pytest.importorskip("torch")
 
-from cosilo.engines.flare import admission, kits, processes, runs, session
+from cosilo.engines.flare import admission, kits, processes, runs
+from cosilo.engines.flare.job import export_job
 from cosilo.engines.flare.party_files import FederationSettings, as_federation, read_silo
+from cosilo.engines.flare.session import session, until_reachable
 
 NAMES = ("tree", "svm", "net")
 TASKS = {"tree": [0, 1, 2, 3], "svm": [2, 3, 4, 5], "net": [1, 3, 5, 6]}
@@ -98,13 +103,17 @@ class Deployment:
         allow += 'parameters = { rounds = 100, accept = ["better", "always"] }\n'
         self.file(name).write_text(f'name = "{name}"\n{text}\n{allow if "[allow]" not in text else ""}')
 
-    def write_cofed(self, **learners: str) -> None:
-        """Three silos with three kinds of models and different tasks, which share labels and scores."""
+    def write_cofed(self, limits: Mapping[str, str] | None = None, **learners: str) -> None:
+        """Three silos with three kinds of models and different tasks, which share labels and scores.
+
+        `limits` are further lines of a silo's file, by name, such as its table `[allow]`.
+        """
         for name in NAMES:
+            more = (limits or {}).get(name, "")
             self.write(
                 name,
                 f'path = "{name}.csv"\nlabel = "digit"\npool = {{ path = "pool.csv" }}\n'
-                f"learner = {learners.get(name, LEARNERS[name])}\n",
+                f"learner = {learners.get(name, LEARNERS[name])}\n{more}",
             )
 
     def write_networks(self, *names: str, learner: str = '"mlp", hidden = [8]') -> None:
@@ -130,6 +139,25 @@ class Deployment:
         self.told = []
         return runs.submit(self.federation(members, use, **values), self.coordinator, self.told.append)
 
+    def forge(self, settings: FederationSettings, run: str, asks: list[Ask]) -> "ForgedJob":
+        """Submit a job of a coordinator that asks the first of the members what a test wants."""
+        place = Path(tempfile.mkdtemp(dir=self.folder))
+        about = [{**vars(ask), "body": ask.body.hex()} for ask in asks]
+        (place / "asks.json").write_text(json.dumps(about))
+        job = export_job(settings, run, place)
+        (job / "app_server" / "custom").mkdir()
+        shutil.copy(Path(__file__).with_name("forger.py"), job / "app_server" / "custom")
+        config = job / "app_server" / "config" / "config_fed_server.json"
+        values = json.loads(config.read_text())
+        (coordination,) = [one for one in values["components"] if one["id"] == "coordination"]
+        coordination["path"] = "forger.Forger"
+        coordination["args"] = {"silo": settings.members[0], "folder": str(place)}
+        config.write_text(json.dumps(values))
+        with session(self.coordinator) as flare:
+            number = str(flare._flare.submit_job(str(job)))
+        kits = [self.kits[name] for name in settings.members]
+        return ForgedJob(number, place / "answers.json", self.coordinator, kits)
+
     def locally(self, folder: Path, members: tuple[str, ...], use: str, **values: Any) -> Run:
         """The same silos and the same method in this process."""
         settings = self.federation(members, use, **values)
@@ -140,6 +168,36 @@ class Deployment:
     def record(self, run: Run, name: str) -> Path:
         """What a silo keeps of a run, where the silo is."""
         return self.folder / "silos" / name / run.folder.name
+
+
+@dataclass
+class ForgedJob:
+    """A job of a coordinator that asks what it likes."""
+
+    number: str
+    #: Where its answers are when all of them are there.
+    path: Path
+    coordinator: Path
+    kits: list[Path]
+
+    def answers(self) -> list[str | dict[str, Any]]:
+        """Wait for them and for the end of the job: what each reply says, or the line that came instead."""
+        wait_until(self.path.exists)
+        found = json.loads(self.path.read_text())
+        self.stop()
+        return [read_answer(one) for one in found]
+
+    def stop(self) -> None:
+        """End the job, and wait until no silo is at work on it."""
+        with session(self.coordinator) as flare:
+            flare.stop(self.number)
+            wait_until(lambda: flare.status(self.number).startswith("FINISHED"))
+        wait_until(lambda: all(len(processes.running(kit)) == 1 for kit in self.kits))
+
+
+def read_answer(answer: dict[str, str]) -> str | dict[str, Any]:
+    """What a reply says, or the line of a failure."""
+    return decode(bytes.fromhex(answer["reply"])) if "reply" in answer else answer["failure"]
 
 
 def wait_until(true: Callable[[], object], patience: float = 60.0) -> None:
@@ -194,7 +252,7 @@ def deployment(data: Path) -> Iterator[Deployment]:
             one.start_server()
             for name in NAMES:
                 one.start(name)
-            session.until_reachable(one.coordinator)
+            until_reachable(one.coordinator)
             yield one
         finally:
             for kit in one.kits.values():
