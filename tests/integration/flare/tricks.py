@@ -127,3 +127,6 @@ def noted(self, ask):
     while hold.exists():
         time.sleep(0.05)
     return message
+
+
+be_noted()  # not only when a network is made: hello is asked before that

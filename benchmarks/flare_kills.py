@@ -1,0 +1,264 @@
+"""Processes of FLARE that are killed on both sides: `python benchmarks/flare_kills.py [COUNT]`.
+
+Two silos and a coordinator in processes of their own do FedAvg for two rounds, with a quorum of all
+silos. In every run all processes of one side are killed once by SIGKILL: a silo's or the coordinator's
+in turn, a quarter of them in hello, the others spread over the rest of the run. Then that side is started
+again and the run is resumed. A run counts as identical if its result and what both silos have learnt and
+replied last are those of a run that nothing disturbed. A run that ends before its kill does not count.
+COUNT is the number of kills, 8 unless given; each takes about half a minute.
+"""
+
+import argparse
+import math
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_digits
+
+from cosilo.engines.flare import admission, processes, runs
+from cosilo.engines.flare.party_files import FederationSettings, as_federation
+from cosilo.engines.flare.session import until_reachable
+from cosilo.errors import RunError
+from cosilo.runs.durable_files import read_json, read_lines
+from cosilo.runs.run import RunDirectory
+from cosilo.runs.silo_state import last_state
+
+SILOS = ("north", "south")
+#: Of a silo's file: the same network everywhere, and as many runs a day as this takes.
+SILO = """name = "{name}"
+path = "{name}.csv"
+label = "digit"
+learner = {{ use = "mlp", hidden = [8], training = {{ optimiser = "sgd", lr = 0.05, batch = 16 }} }}
+shares = ["weights", "size", "metrics"]
+[allow]
+runs_per_day = 10000
+"""
+#: How often a run is resumed before it counts as lost.
+RESUMED = 5
+
+
+@dataclass
+class Deployment:
+    """The processes, and where everything is."""
+
+    folder: Path
+    settings: FederationSettings
+    kits: dict[str, Path]
+
+    @classmethod
+    def make(cls, folder: Path) -> "Deployment":
+        """Make the kits and the files of all three."""
+        X, y = load_digits(return_X_y=True)
+        table = pd.DataFrame(X, columns=[f"p{place}" for place in range(64)])
+        table["digit"] = [f"d{label}" for label in y]
+        order = np.random.default_rng(0).permutation(len(X))
+        for name, part in zip(SILOS, np.array_split(order, len(SILOS)), strict=True):
+            table.iloc[part].to_csv(folder / f"{name}.csv", index=False)
+            (folder / f"{name}.toml").write_text(SILO.format(name=name))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = int(free.getsockname()[1])
+        values = {
+            "name": "kills",
+            "members": list(SILOS),
+            "method": {"use": "fedavg", "rounds": 2},
+            "quorum": 1.0,
+            "seed": 1,
+            "coordinator": {"port": port},
+        }
+        settings = as_federation(values, "federation")
+        return cls(folder, settings, admission.make_all(settings, folder / "kits"))
+
+    @property
+    def coordinator(self) -> Path:
+        """The coordinator's kit, both parts of it."""
+        return self.folder / "kits" / "coordinator"
+
+    def start(self, name: str) -> None:
+        """Start a silo, or the coordinator's server."""
+        with (self.folder / f"{name}.log").open("a") as log:
+            if name in SILOS:
+                records = self.folder / "silos" / name
+                processes.start_site(self.kits[name], self.folder / f"{name}.toml", records, log)
+                return
+            processes.start_server(self.kits[name], self.folder / "runs", log)
+        until_reachable(self.coordinator)
+
+    def kill(self, name: str) -> None:
+        """Kill all processes of a kit, and wait until they are gone."""
+        for number in processes.running(self.kits[name]):
+            os.kill(number, signal.SIGKILL)
+        while processes.running(self.kits[name]):
+            time.sleep(0.05)
+
+    def submit(self) -> RunDirectory:
+        """A new run, to its end."""
+        return runs.submit(self.settings, self.coordinator, lambda line: None)
+
+    def outcome(self, run: RunDirectory) -> dict[str, Any]:
+        """The result, and of each silo the checksums of its models and of its last reply."""
+        found: dict[str, Any] = {"result": read_json(run.folder / "result.json")}
+        for name in SILOS:
+            state = last_state(self.folder / "silos" / name / run.folder.name)
+            assert state is not None
+            found[name] = (state.number, state.models, state.files, state.reply)
+        return found
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When to kill: some seconds after hello was asked, or when there were this many events."""
+
+    seconds: float | None = None
+    events: int = 0
+
+    def has_come(self, events: list[dict[str, Any]], hello_since: float | None) -> bool:
+        """Whether it is now; `hello_since` is when hello was first seen to be asked."""
+        if self.seconds is None:
+            return len(events) >= self.events
+        return hello_since is not None and time.monotonic() - hello_since >= self.seconds
+
+
+def moments(count: int, events: list[dict[str, Any]]) -> list[Moment]:
+    """One for each kill, in turn for both sides: a quarter in hello, the others over the rest of a run."""
+    done = next(place for place, event in enumerate(events) if event["event"] == "answered")
+    seconds, rest = float(events[done]["seconds"]), len(events) - done - 2
+    found, in_hello = [], math.ceil(count / 4)
+    later = count - in_hello
+    hello = [Moment(seconds=0.8 * seconds * place / in_hello) for place in range(in_hello)]
+    others = [Moment(events=done + 2 + rest * place // max(later, 1)) for place in range(later)]
+    for place in range(count):
+        # Pairs of a silo's and the coordinator's: one pair in four is in hello.
+        in_turn = place // 2 % 4 == 0
+        if (in_turn and hello) or not others:
+            found.append(hello.pop(0))
+        else:
+            found.append(others.pop(0))
+    return found
+
+
+@dataclass
+class Killed:
+    """What came of a run in which one side was killed."""
+
+    place: str
+    stopped: bool
+    finished: bool
+    identical: bool
+
+    def __str__(self) -> str:
+        if not self.finished:
+            return "cannot be resumed"
+        how = "stopped and resumed" if self.stopped else "went on"
+        return f"{how}, {'identical' if self.identical else 'DIFFERENT'}"
+
+
+def events_of(folder: Path) -> list[dict[str, Any]]:
+    """What has happened in a run so far; nothing before it begins."""
+    return read_lines(folder / "events.jsonl")
+
+
+def run_and_kill(
+    deployment: Deployment, name: str, moment: Moment, expected: dict[str, Any]
+) -> Killed | None:
+    """One run; None if it ended before the moment came."""
+    before = {path.name for path in (deployment.folder / "runs").iterdir()}
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(deployment.submit)
+        folder, events = until_killed(deployment, name, moment, before, following.done)
+        if folder is None:
+            following.result()
+            return None
+        if name in SILOS:
+            following.exception()
+        deployment.start(name)
+        stopped = following.exception() is not None
+    asked = [event["step"] for event in events if event["event"] == "ask"]
+    finished = resume(folder)
+    identical = finished and deployment.outcome(RunDirectory(folder)) == expected
+    return Killed(asked[-1] if asked else "the start", stopped, finished, identical)
+
+
+def until_killed(
+    deployment: Deployment, name: str, moment: Moment, before: set[str], ended: Callable[[], bool]
+) -> tuple[Path | None, list[dict[str, Any]]]:
+    """Watch a run until the moment comes; returns its folder and what had happened, or None if it ended."""
+    hello_since: float | None = None
+    while not ended():
+        new = [path for path in (deployment.folder / "runs").iterdir() if path.name not in before]
+        events = events_of(new[0]) if new else []
+        if hello_since is None and any(event.get("step") == "hello" for event in events):
+            hello_since = time.monotonic()
+        if new and moment.has_come(events, hello_since):
+            deployment.kill(name)
+            if any(event["event"] == "finish" for event in events_of(new[0])):
+                deployment.start(name)
+                return None, []
+            return new[0], events_of(new[0])
+        time.sleep(0.005)
+    return None, []
+
+
+def resume(folder: Path) -> bool:
+    """Resume a run until it is finished; False if it cannot be."""
+    for _ in range(RESUMED):
+        try:
+            return runs.resume(folder, lambda line: None).status == "finished"
+        except RunError as error:
+            print(f"  {str(error).splitlines()[0]}", flush=True)
+            if (folder / "run.json").exists() and RunDirectory(folder).status == "refused":
+                return False
+    return False
+
+
+def measure(deployment: Deployment, count: int) -> None:
+    """Kill as often as wanted, and print what came of it."""
+    undisturbed = deployment.submit()
+    expected = deployment.outcome(undisturbed)
+    found: list[Killed] = []
+    planned = moments(count, events_of(undisturbed.folder))
+    for number, moment in enumerate(planned):
+        name = SILOS[number // 2 % len(SILOS)] if number % 2 == 0 else "server"
+        one = run_and_kill(deployment, name, moment, expected)
+        if one is None:
+            print(f"{name}: the run ended before its kill", flush=True)
+            continue
+        found.append(one)
+        print(f"{name}: killed in {one.place}: {one}", flush=True)
+    print(f"figure kills {len(found)}")
+    print(f"figure kills_in_hello {sum(one.place == 'hello' for one in found)}")
+    print(f"figure identical {sum(one.identical for one in found)}")
+    print(f"figure stops_resumed {sum(one.stopped and one.finished for one in found)}")
+    print(f"figure not_resumed {sum(not one.finished for one in found)}")
+
+
+def main() -> None:
+    """Start the processes, measure, and end them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("count", nargs="?", type=int, default=8, help="how many kills")
+    count = parser.parse_args().count
+    folder = Path(tempfile.mkdtemp())
+    deployment = Deployment.make(folder)
+    try:
+        for name in ("server", *SILOS):
+            deployment.start(name)
+        measure(deployment, count)
+    finally:
+        for kit in deployment.kits.values():
+            processes.stop(kit)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
