@@ -41,6 +41,8 @@ from cosilo.version import PROTOCOL
 #: In the silo's record of a run: the contract, since when, and why it was refused, if it was.
 CONTRACT = "contract.json"
 _DAY = 24 * 3600.0
+#: How many changes of a contract are named, and the most characters of each.
+_MOST, _LONGEST = 3, 200
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def keep_contract(folder: Path, contract: Contract, where: str, limits: Limits) 
         if known.hash != contract.hash:
             raise Refused(
                 f"{where}: run {folder.name!r} was begun under another contract "
-                f"({'; '.join(known.changes(contract))}); submit a new run under another name"
+                f"({_changes_in_words(known, contract)}); submit a new run under another name"
             )
         return
     with explain_write_errors(folder):
@@ -89,6 +91,15 @@ def keep_contract(folder: Path, contract: Contract, where: str, limits: Limits) 
     if allow is not None and _begun_today(folder.parent) >= allow.runs_per_day:
         written["refused"] = f"{where}: its [allow] runs_per_day = {allow.runs_per_day} are used up"
     write_json(path, written)
+
+
+def _changes_in_words(known: Contract, contract: Contract) -> str:
+    """Return what differs between two contracts, in a line that leaves room for what to do about it."""
+    changes = known.changes(contract)
+    words = [change if len(change) <= _LONGEST else f"{change[:_LONGEST]}…" for change in changes[:_MOST]]
+    if len(changes) > _MOST:
+        words.append(f"and {len(changes) - _MOST} more")
+    return "; ".join(words)
 
 
 def contract_in(folder: Path) -> Contract | None:
@@ -227,9 +238,10 @@ class Agreement:
 
     def _check_count(self, ask: Ask, step: Step, log: AuditLog) -> None:
         """Raise if the step was asked for too often, or its number came with other bytes before."""
-        if log.first[ask.number] != (step.name, digest_of(ask.body)):
+        first = log.first[ask.number]
+        if (first.step, first.digest) != (step.name, digest_of(ask.body)):
             raise Refused(f"{self._where}: request {ask.number} came a second time with different content")
-        times = log.requests[step.name]
+        times = first.times
         most = self._procedure.most_asks(step.name)
         if times > most:
             raise Refused(

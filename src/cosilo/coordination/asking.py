@@ -134,6 +134,8 @@ class Asking:
         step = self._steps[entry.step]
         started = time.monotonic()
         there = entry.there
+        for name, values in entry.seals.items():
+            self._keep_seal(name, Seal.read(values) or Seal(entry.number))
         missing = [name for name in entry.silos if name not in there]
         for name in entry.silos:
             if name in there:
@@ -157,12 +159,12 @@ class Asking:
         """Keep an answer, or note why it is none; returns what it says."""
         if isinstance(answer.content, Failure):
             failure = Failure(answer.content.kind, plain(answer.content.text)[:_LINE])
-            if answer.seal is not None and self._keep_seal(answer.silo, answer.seal):
-                entry.seals[answer.silo] = answer.seal.values()
+            self._keep_seal_of_failure(entry, answer)
             self._fail(entry, answer.silo, failure)
             return None
         accepted = self._accepted(entry, step, answer.silo, answer.content, valid)
         if isinstance(accepted, Failure):
+            self._keep_seal_of_failure(entry, answer)
             self._fail(entry, answer.silo, accepted)
             return None
         reply, form = accepted
@@ -178,6 +180,11 @@ class Asking:
             seconds=round(answer.seconds, 3),
         )
         return reply
+
+    def _keep_seal_of_failure(self, entry: Entry, answer: Answer) -> None:
+        """Keep what a silo stated with a failure, or with a reply that is rejected: its log has that too."""
+        if answer.seal is not None and self._keep_seal(answer.silo, answer.seal):
+            entry.keep_seal(answer.silo, answer.seal.values())
 
     def _keep_seal(self, silo: str, seal: Seal) -> bool:
         """Keep a seal as the last of its silo, unless it is of a shorter log; return whether it is kept."""

@@ -124,6 +124,15 @@ class Boundary:
         finally:
             self._release()
 
+    def refuse(self, ask: Ask, why: str) -> Answer:
+        """Log a request whose seal is not good, and refuse it before anything else is looked at.
+
+        The refusal has no seal: what the coordinator has seen of the log must not be forgotten.
+        """
+        self._record.audit.came(ask.number, ask.step, ask.body, digest_of(ask.body))
+        self._record.audit.failed(ask.number, ask.step, why)
+        return Answer(self.silo.name, Failure(FailureKind.REFUSED, why))
+
     def _recall(self, step: Step) -> None:
         """Restore a member from its record, with its model if the step needs it."""
         if self._untrained is not None:

@@ -35,6 +35,15 @@ class Spent:
     bytes: int = 0
 
 
+@dataclass(frozen=True)
+class First:
+    """The first request under a number: its step and digest, and how many came for that step by then."""
+
+    step: str
+    digest: str
+    times: int
+
+
 class AuditLog:
     """The log of one silo in one run."""
 
@@ -45,10 +54,10 @@ class AuditLog:
         #: The steps that were done, in order, and the asks whose answer has left.
         self.steps: list[str] = []
         self.answered: set[int] = set()
+        #: By number, the first request that came.
+        self.first: dict[int, First] = {}
         #: How many different requests came for each step, whether they were done or failed.
-        self.requests: Counter[str] = Counter()
-        #: By number, the step and the digest of the first request that came.
-        self.first: dict[int, tuple[str, str]] = {}
+        self._requests: Counter[str] = Counter()
         #: The number of lines, and the hash of the last one.
         self.length, self.head = 0, ""
         #: The same before the line about the last reply.
@@ -117,8 +126,8 @@ class AuditLog:
         if entry.get("way") == "in":
             number, step = entry["ask"], entry["step"]
             if number not in self.first:
-                self.first[number] = step, entry.get("digest", "")
-                self.requests[step] += 1
+                self._requests[step] += 1
+                self.first[number] = First(step, entry.get("digest", ""), self._requests[step])
                 self.spent.asks += 1
             return
         self.spent.seconds += entry.get("seconds", 0.0)

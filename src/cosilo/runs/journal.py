@@ -24,6 +24,9 @@ from cosilo.runs.durable_files import (
 )
 from cosilo.runs.reply_store import ReplyStore
 
+#: In the folder of an ask: a line for each failure that came with a seal.
+_SEALS = "seals.jsonl"
+
 
 @dataclass
 class Arrival:
@@ -94,6 +97,7 @@ class Entry:
                 received=record.get("received", {}),
                 arrivals={name: Arrival.from_record(one) for name, one in record["arrivals"].items()},
                 failures={name: _failure(failure) for name, failure in record["failures"].items()},
+                seals=record.get("seals", {}),
             )
         except (KeyError, TypeError, AttributeError, ValueError):
             raise RunError(f"{path}: is damaged; delete the file and resume the run") from None
@@ -102,10 +106,22 @@ class Entry:
         """Have a reply on disk: it is never asked for again. The silo's `file` of it gets another name."""
         arrival.checksum = self._store.add(silo, body, arrival.facts(), file)
         self.arrivals[silo] = arrival
+        self.seals.pop(silo, None)
 
     def keep_again(self, silo: str, form: dict[str, dict[str, Any]]) -> None:
         """Take up a reply that is `there`, when it has been checked; `form` is that of its fields."""
         self.arrivals[silo] = Arrival.from_record({**self._store.facts(silo), "fields": form})
+        self.seals.pop(silo, None)
+
+    def keep_seal(self, silo: str, seal: dict[str, Any]) -> None:
+        """Have what a silo stated with a failure on disk: the ask may stop the run before it is completed."""
+        append_line(self.folder / _SEALS, {"silo": silo, "seal": seal})
+        self.seals[silo] = seal
+
+    def read_seals(self) -> None:
+        """Take up what silos stated with failures before a crash or a stop."""
+        drop_partial_line(self.folder / _SEALS)
+        self.seals = {line["silo"]: line["seal"] for line in read_lines(self.folder / _SEALS)}
 
     @property
     def there(self) -> set[str]:
@@ -319,7 +335,9 @@ class Journal:
             folder.mkdir(exist_ok=True)
         for leftover in folder.glob("*.part"):
             leftover.unlink()
-        return Entry(folder, number, step, silos, timed)
+        entry = Entry(folder, number, step, silos, timed)
+        entry.read_seals()
+        return entry
 
 
 def _failure(record: Mapping[str, str]) -> Failure:

@@ -59,6 +59,8 @@ class Site:
         #: One step at a time, and every one in the same thread.
         self._steps = ThreadPoolExecutor(1, initializer=OneThread)
         self._answers: dict[int, Future[Answer]] = {}
+        #: What was asked last, all of it: anything else is another request, whatever its number.
+        self._asked: tuple[object, ...] = ()
         self._lock = Lock()
         self._held = ExitStack()
         #: Set when it is ready, or has failed to get ready.
@@ -174,10 +176,12 @@ class Site:
         """
         if not _asked_by_coordinator():
             return _REFUSED
+        asked = (number, step, digest_of(body) if isinstance(body, bytes) else body, contract, last)
         with self._lock:
-            if number not in self._answers:
+            if asked != self._asked:
                 for late in self._answers.values():  # the coordinator no longer waits for it
                     late.cancel()
+                self._asked = asked
                 self._answers = {
                     number: self._steps.submit(self._answered, number, step, body, contract, last)
                 }
@@ -219,13 +223,13 @@ class Site:
         if not (type(number) is int and texts and isinstance(body, bytes)):
             text = f"silo {name!r}: expected a number, a step, bytes and the hash of a contract"
             return Answer(name, Failure(FailureKind.REFUSED, text))
-        seal = None if last is None else Seal.read(last)
-        problem = self._seal_problem(seal, contract)
-        if last is not None and problem is not None:
-            text = f"silo {name!r}: the seal that came with request {number} {problem}"
-            return Answer(name, Failure(FailureKind.REFUSED, text))
+        ask = Ask(number, step, body, contract, None if last is None else Seal.read(last))
+        problem = None if last is None else self._seal_problem(ask.last, contract)
         try:
-            answer = self._boundary.answer(Ask(number, step, body, contract, seal))
+            if problem is not None:
+                text = f"silo {name!r}: the seal that came with request {number} {problem}"
+                return self._boundary.refuse(ask, text)
+            answer = self._boundary.answer(ask)
         except Exception as error:  # such as a full disk; FLARE would send the whole traceback
             return Answer(name, self._give_up(name, "cannot continue", error))
         if self._seals is None or answer.seal is None:
