@@ -20,7 +20,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cosilo import Federation, Run
-from cosilo.config.resolve import find_method
+from cosilo.config.resolve import find_method, known_method
 from cosilo.config.settings import MethodSettings
 from cosilo.protocol.carrier import Ask
 from cosilo.protocol.wire import decode
@@ -40,6 +40,9 @@ LEARNERS = {
     "svm": '{ use = "sklearn.svm.SVC" }',
     "net": '{ use = "mlp", training = { epochs = 3, lr = 0.01 } }',
 }
+
+#: That of all forged jobs: with another one each job would have another contract.
+SALT = "salt"
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
@@ -139,19 +142,25 @@ class Deployment:
         self.told = []
         return runs.submit(self.federation(members, use, **values), self.coordinator, self.told.append)
 
+    @property
+    def certificate(self) -> str:
+        """The coordinator's, which goes with every job."""
+        return (self.kits["server"] / "startup" / "server.crt").read_text()
+
     def forge(self, settings: FederationSettings, run: str, asks: list[Ask]) -> "ForgedJob":
         """Submit a job of a coordinator that asks the first of the members what a test wants."""
         place = Path(tempfile.mkdtemp(dir=self.folder))
-        about = [{**vars(ask), "body": ask.body.hex()} for ask in asks]
+        about = [{"number": ask.number, "step": ask.step, "body": ask.body.hex()} for ask in asks]
         (place / "asks.json").write_text(json.dumps(about))
-        job = export_job(settings, run, place)
+        job = export_job(settings, run, place, SALT, self.certificate)
         (job / "app_server" / "custom").mkdir()
         shutil.copy(Path(__file__).with_name("forger.py"), job / "app_server" / "custom")
         config = job / "app_server" / "config" / "config_fed_server.json"
         values = json.loads(config.read_text())
         (coordination,) = [one for one in values["components"] if one["id"] == "coordination"]
         coordination["path"] = "forger.Forger"
-        coordination["args"] = {"silo": settings.members[0], "folder": str(place)}
+        contract = settings.terms().contract(known_method(settings.method, "federation"), SALT).hash
+        coordination["args"] = {"silo": settings.members[0], "folder": str(place), "contract": contract}
         config.write_text(json.dumps(values))
         with session(self.coordinator) as flare:
             number = str(flare._flare.submit_job(str(job)))

@@ -18,8 +18,8 @@ alterations.tell_no_contents()
 
 
 class Forger:
-    def __init__(self, silo, folder):
-        self.silo, self.folder = silo, folder
+    def __init__(self, silo, folder, contract):
+        self.silo, self.folder, self.contract = silo, folder, contract
 
     @collab.main
     def coordinate(self):
@@ -27,7 +27,7 @@ class Forger:
         carrier = FlareCarrier({site.name: site for site in collab.clients})
         answers = []
         for about in json.loads((folder / "asks.json").read_text()):
-            ask = Ask(**{**about, "body": bytes.fromhex(about["body"])})
+            ask = Ask(about["number"], about["step"], bytes.fromhex(about["body"]), self.contract)
             (answer,) = carrier.call([self.silo], lambda _, ask=ask: ask, None)
             answers.append(as_json(answer.content))
         carrier.close()

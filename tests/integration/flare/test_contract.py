@@ -13,31 +13,34 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from boundaries import asked, opened
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from cosilo import CoFED, Privacy, Run, Silo
 from cosilo.coordination.boundary import Boundary
-from cosilo.engines.local.in_process import open_boundary
 from cosilo.errors import BadMessage, ConfigError, DataError, LearnerError, MembersError, RunError
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.carrier import Ask, Failure
+from cosilo.protocol.forms import named_blocks
 from cosilo.protocol.message import Message
 from cosilo.protocol.wire import decode, encode
+from cosilo.runs import approval
 from cosilo.runs.audit import _chained, outgoing
 from cosilo.runs.durable_files import as_line, read_json, read_lines, write_json
 from cosilo.runs.run import RunDirectory
 from cosilo.runs.run_folders import runs_in
 
 pytest.importorskip("nvflare")
-from cosilo.engines.flare import approval, processes
+from cosilo.engines.flare import processes
 from cosilo.engines.flare.runs import resume
 from cosilo.engines.flare.session import session
 
@@ -45,6 +48,8 @@ from cosilo.engines.flare.session import session
 DEFAULTS = "[allow]\n"
 #: The pool instances of the digits, and the classes of silo `net`.
 POOL_SIZE, CLASSES = 300, 4
+#: How many silos have each class, as a forged update says.
+TOTAL = 5
 
 
 def forged_update(
@@ -54,15 +59,24 @@ def forged_update(
 
     The only place here that knows what the message is made of.
     """
-    index = np.array(sorted(labels), dtype=np.int64)
-    label = np.array([labels[one] for one in sorted(labels)], dtype=np.int64)
-    return {"index": index, "label": label, "stands": np.ones(len(index), np.uint8), "stage": stage}
+    counts = np.zeros((pool_size, classes), np.uint16)
+    for place, label in labels.items():
+        counts[place, label] = TOTAL
+    return {
+        "stage": stage,
+        "counts": named_blocks([counts]),
+        "other": np.zeros(pool_size, np.float32),
+        "total": np.full(classes, TOTAL, np.uint16),
+        "counted": np.ones(classes, np.uint8),
+        "own": 0,
+        "unit": 1.0,
+    }
 
 
 def names_other_contract(line: str, silo: str, run: str, field: str, was: object, now: object) -> bool:
     """Whether a line says that a silo knows this run by another contract, and what differs."""
-    differs = rf"\b{field} .?was '?{was}'?, now '?{now}\b"
-    pattern = rf"silo '{silo}': .*\b{re.escape(run)}\b.*another contract.*{differs}"
+    differs = rf"(.*[; .])?{field} was '?{was}'?, now '?{now}'?\b.*"
+    pattern = rf"silo '{silo}': run '{re.escape(run)}' was begun under another contract \({differs}\); submit"
     return re.match(pattern, line) is not None
 
 
@@ -80,7 +94,9 @@ def edit(run: Run, *, seed: int | None = None, **parameters: object) -> None:
         if seed is not None:
             settings["seed"] = seed
     write_json(run.folder / "federation.json", known)
-    write_json(run.folder / "run.json", {**about, "status": "stopped"})
+    about = {**about, "status": "stopped"}
+    del about["contract"]  # else the coordinator itself would notice
+    write_json(run.folder / "run.json", about)
     (run.folder / "result.json").unlink(missing_ok=True)
 
 
@@ -180,7 +196,7 @@ class Begun:
         """What another job under the same name is answered; the record is that of the first job before."""
         shutil.rmtree(self.record)
         shutil.copytree(self.copy, self.record)
-        asks = [Ask(number, step, encode(body), 3) for number, (step, body) in enumerate(steps, start=first)]
+        asks = [Ask(number, step, encode(body)) for number, (step, body) in enumerate(steps, start=first)]
         return self.deployment.forge(settings, self.name, asks).answers()
 
 
@@ -193,7 +209,7 @@ def begun(deployment, tmp_path_factory):
     """Silo `net` allows CoFED, as far as its defaults go."""
     write_net(deployment)
     steps: list[tuple[str, Message]] = [("hello", {}), ("train", {}), ("label", {})]
-    asks = [Ask(number, step, encode(body), number - 1) for number, (step, body) in enumerate(steps, start=1)]
+    asks = [Ask(number, step, encode(body)) for number, (step, body) in enumerate(steps, start=1)]
     name = "begun-1"
     hello, trained, voted = deployment.forge(deployment.federation(("net",), "cofed"), name, asks).answers()
     assert (hello["classes"], trained) == (["d1", "d3", "d5", "d6"], {})
@@ -242,7 +258,8 @@ def test_another_job_under_a_known_name_is_refused(begun, case):
     *_, answer = begun.next_job(settings, *steps)
     assert isinstance(answer, str), f"this left: {sorted(answer)}"
     assert names_other_contract(answer, "net", begun.name, field, was, now), answer
-    assert sent(begun.record, "hello", *(step for step, _ in steps)) == {"hello": 1}
+    asked_for = [step for step, _ in steps]
+    assert sent(begun.record, "hello", *asked_for) == sent(begun.copy, "hello", *asked_for)
 
 
 @pytest.mark.slow
@@ -296,10 +313,10 @@ class Clinic:
     def __init__(self, folder: Path, learner: Any, privacy: Privacy | None = None):
         self.silo = Silo("clinic", X[RECORDS], Y[RECORDS], learner, pool=POOL, privacy=privacy)
         self.silo.allow = Allow()
-        self.border = open_boundary(self.silo, CoFED(), 0, folder)
+        self.border = opened(self.silo, CoFED(), folder)
 
     def ask(self, number: int, step: str, message: Message | None = None) -> bytes | Failure:
-        return self.border.answer(Ask(number, step, encode(message or {}))).content
+        return asked(self.border, number, step, encode(message or {})).content
 
     def vote(self) -> NDArray[Any]:
         """Go as far as its votes."""
@@ -443,13 +460,14 @@ def test_other_bytes_are_another_update(tmp_path):
     labels = dict(enumerate(clinic.vote().tolist()))
     few = {place: labels[place] for place in list(labels)[:40]}
     assert answer_of(clinic.ask(4, "update", update_of(labels))) == "a reply"
-    others = {
-        answer_of(clinic.ask(number, "update", update_of(few, stage=stage)))
-        for number in (4, 5, 6)
-        for stage in ("federated", "nonsense")
-    }
-    assert len(others) == 1
-    assert next(iter(others)).startswith("refused: ")
+    changed = "refused: silo 'clinic': request N came a second time with different content"
+    too_often = (
+        "refused: silo 'clinic': was asked for step 'update' N times; "
+        "cofed with these parameters asks N times at most"
+    )
+    cases = [(4, "federated"), (4, "nonsense"), (5, "federated"), (5, "nonsense"), (5, "federated")]
+    told = [answer_of(clinic.ask(number, "update", update_of(few, stage))) for number, stage in cases]
+    assert told == [changed, changed, too_often, changed, too_often]
     assert answer_of(clinic.ask(4, "update", update_of(labels))) == "a reply"
 
 
@@ -458,7 +476,8 @@ def test_other_bytes_are_another_update(tmp_path):
 
 def ask_for(folder: Path, words: list[str]) -> Thread:
     """A run waits for approval; the only place here that knows how."""
-    thread = Thread(target=approval.wait_for, args=(folder, words), daemon=True)
+    subject = approval.Subject(contract=sha256("".join(words).encode()).hexdigest(), limits="the same")
+    thread = Thread(target=approval.wait_for, args=(folder, subject, words), daemon=True)
     thread.start()
     return thread
 
