@@ -53,7 +53,7 @@ def test_bad_replies_are_rejected_and_named_and_the_run_goes_on(deployment):
     assert not (deployment.folder / "exploded").exists()
 
     # The learner's story is in the silo's logs, and no log of a silo has come to the coordinator.
-    assert failures[5, "tree"] == "silo 'tree': step 'update': its learner failed; its own log says why"
+    assert failures[5, "tree"] == "silo 'tree': step 'update' failed; its own log says why"
     secret = b"patient 4711"
     assert secret in (deployment.record(run, "tree") / "log.txt").read_bytes()
     jobs = [
