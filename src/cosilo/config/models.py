@@ -14,7 +14,6 @@ from cosilo.learners.adapt import as_learner
 from cosilo.learners.base import Learner
 from cosilo.learners.untrained import read_untrained
 from cosilo.runs.durable_files import read_json
-from cosilo.runs.kept_models import check_models
 from cosilo.silo.model import Model, open_model
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ def model_of(record: Path, learner: Any = None, which: str | None = None) -> Mod
     if not (record / "silo.json").exists():
         raise RunError(f"{record}: is not a silo's record of a run (it has no silo.json)")
     about = read_json(record / "silo.json")
-    check_models(record)
     made = _untrained(record, about) if learner is None else deepcopy(as_learner(learner))
     return open_model(record, about, made, which)
 

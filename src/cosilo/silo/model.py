@@ -13,7 +13,7 @@ from cosilo.errors import DataError, LearnerError, RunError
 from cosilo.learners.base import Codes, Learner
 from cosilo.protocol.message import Fields
 from cosilo.protocol.task import Task
-from cosilo.runs.kept_models import check_kept, chosen, last_continued
+from cosilo.runs.kept_models import check_kept, check_models, chosen, last_continued
 from cosilo.runs.silo_state import last_state
 from cosilo.silo import predicting
 from cosilo.silo.guard import noted
@@ -134,6 +134,7 @@ def open_model(record: Path, about: Mapping[str, Any], learner: Learner, which: 
 
     `learner` is like the one that the silo trained; it takes over what the record has.
     """
+    check_models(record)
     which = chosen(record) if which is None else check_kept(which)
     state = last_state(record)
     if state is None and (record / "states").exists():

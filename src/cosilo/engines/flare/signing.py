@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cosilo.engines.flare.certificates import digest
+from cosilo.engines.flare.kit_manifest import check_kit
 from cosilo.errors import RunError
 from cosilo.protocol.seal import Seal
 
@@ -33,6 +34,7 @@ class Signatory:
     def of(cls, kit: Path, party: str) -> "Signatory":
         """Return the signatory of a kit; `party` is "client" or "server", as its files are called."""
         startup = kit / "startup"
+        check_kit(kit, f"startup/{party}.key", f"startup/{party}.crt")
         try:
             return cls((startup / f"{party}.key").read_bytes(), (startup / f"{party}.crt").read_bytes())
         except (OSError, ValueError, TypeError) as error:

@@ -24,6 +24,7 @@ from cosilo.coordination.agreement import Limits, in_words, keep_contract, kinds
 from cosilo.coordination.boundary import Boundary
 from cosilo.engines.flare import alterations
 from cosilo.engines.flare.carrier import BUSY, OPENING
+from cosilo.engines.flare.kit_manifest import check_kit
 from cosilo.engines.flare.kit_settings import read_kit_settings
 from cosilo.engines.flare.party_files import read_limits, read_silo
 from cosilo.engines.flare.reach import address
@@ -130,6 +131,7 @@ class Site:
 
     def seals_of(self, name: str, kit: Path) -> SealsOfSilo | None:
         """Return what signs the silo's seals and checks the coordinator's; None: nobody has keys."""
+        check_kit(kit, "startup/rootCA.pem")
         authority = (kit / "startup" / "rootCA.pem").read_text(encoding="utf-8")
         if not is_coordinator(self.certificate, authority):
             raise Refused(f"silo {name!r}: the job's certificate is not that of the federation's coordinator")
