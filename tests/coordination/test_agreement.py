@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from boundaries import asked, opened
+from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from cosilo import CoFED, FedAvg, Network, Silo, Training
@@ -203,6 +204,14 @@ def test_soft_targets_have_to_go_with_the_votes_of_a_network_too(tmp_path, count
     clinic.ask("hello"), clinic.ask("train"), clinic.ask("label")
     told = clinic.ask("update", **{**GOOD, "counts": {"000000000": counts}}, stage="federated")
     assert isinstance(told, dict) if wrong is None else wrong in told
+
+
+def test_a_silo_that_abstained_everywhere_has_nothing_to_compare_and_refuses_nothing(tmp_path):
+    """Whether it keeps what it is offered is then up to its own data alone."""
+    clinic = Asked(tmp_path, CoFED(margin=0.5), learner=DummyClassifier(strategy="prior"))
+    clinic.ask("hello"), clinic.ask("train")
+    assert (clinic.ask("label")["votes"] == -1).all()
+    assert clinic.ask("update", **GOOD, stage="federated") == {}
 
 
 def test_scores_hardly_tell_how_much_data_there_is(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from cosilo.errors import Refused, RunError
 from cosilo.privacy.ledger import Ledger, Spent
-from cosilo.privacy.voter import Mechanism
+from cosilo.privacy.voter import Mechanism, Opinions
 
 HOW = Mechanism("softmax", 2.0, 1e-5, 5.0, 0.25, 100, 1.0, 10.0)
 
@@ -20,7 +20,9 @@ def ledger(tmp_path):
 
 
 def ask(ledger, key, some, most=2.0, train=lambda: np.ones((3, 2)), run="run 1"):
-    return ledger.opinions(key, some, HOW, most, "silo 'a'", run, train)
+    kept = ledger.opinions(key, some, HOW, most, "silo 'a'", run, lambda: Opinions(train(), 17.5))
+    assert kept.records == 17.5
+    return kept.chances
 
 
 def never():

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,10 @@ from cosilo.cli.trust import audit
 from cosilo.coordination.agreement import kinds_sent
 from cosilo.errors import Refused
 from cosilo.privacy.account_text import account_lines
+from cosilo.privacy.voter import Opinions
 from cosilo.protocol.allow import Allow
 from cosilo.protocol.stage import LOCAL
-from cosilo.protocol.wire import decode
+from cosilo.protocol.wire import decode, encode
 from cosilo.report.facts import gather
 from cosilo.report.run_page import render
 from cosilo.runs import approval
@@ -232,7 +234,7 @@ def test_a_refusal_tells_nothing_that_the_private_votes_do_not(monkeypatch):
     """Two models that say different things, and the same private votes: every refusal is the same."""
     rng = np.random.default_rng(0)
     chances = rng.dirichlet(np.ones(10), len(POOL))
-    monkeypatch.setattr(PrivateVotes, "chances", lambda self: chances)
+    monkeypatch.setattr(PrivateVotes, "opinions", lambda self: Opinions(chances, 500.0))
     pair = []
     for learner in (GaussianNB(), DummyClassifier(strategy="constant", constant=3)):
         silo = Silo("a", X[:300], Y[:300], learner, pool=POOL, privacy=Privacy(epsilon=1))
@@ -249,6 +251,39 @@ def test_a_refusal_tells_nothing_that_the_private_votes_do_not(monkeypatch):
         told.append([refuses(silo, silo.pool_lessons(index, label)) for silo in pair])
     assert all(one == other for one, other in told)
     assert {one for one, _ in told} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "count", "compared"), [(1, 399.0, False), (1, 400.0, True), (8, 49.0, False), (8, 51.0, True)]
+)
+def test_votes_that_are_mostly_noise_refuse_nothing(monkeypatch, epsilon, count, compared):
+    """Which these are follows from ε and the noisy number of records, which the account pays for."""
+    chances = np.random.default_rng(0).dirichlet(np.ones(10), len(POOL))
+    monkeypatch.setattr(PrivateVotes, "opinions", lambda self: Opinions(chances, count))
+    silo = Silo("a", X[:300], Y[:300], GaussianNB(), pool=POOL, privacy=Privacy(epsilon=epsilon))
+    silo.allow = Allow()
+    index = np.arange(len(POOL))
+    assert not refuses(silo, silo.pool_lessons(index, np.zeros(len(POOL), int)))  # it has not voted
+    votes = silo.label_pool()
+    assert refuses(silo, silo.pool_lessons(index, (votes + 1) % 10)) is compared
+    assert not refuses(silo, silo.pool_lessons(index, votes))
+
+
+def test_a_ledger_of_an_earlier_version_has_votes_that_refuse_nothing(tmp_path):
+    """It kept no number of records; its votes are what they were."""
+    privacy = Privacy(epsilon=8, ledger=tmp_path / "ledger")
+    silo = Silo("a", X[:300], Y[:300], GaussianNB(), pool=POOL, privacy=privacy)
+    silo.allow, silo.record = Allow(), tmp_path / "run"
+    index, votes = np.arange(len(POOL)), silo.label_pool()
+    assert refuses(silo, silo.pool_lessons(index, (votes + 1) % 10))
+    (path,) = (tmp_path / "ledger").glob("*.safetensors")
+    kept = encode({"chances": decode(path.read_bytes())["chances"]})
+    lines = (tmp_path / "ledger" / "ledger.jsonl").read_text()
+    was, now = (sha256(content).hexdigest() for content in (path.read_bytes(), kept))
+    path.write_bytes(kept)
+    (tmp_path / "ledger" / "ledger.jsonl").write_text(lines.replace(was, now))
+    np.testing.assert_array_equal(silo.label_pool(), votes)
+    assert not refuses(silo, silo.pool_lessons(index, (votes + 1) % 10))
 
 
 def refuses(silo, lessons):

@@ -222,14 +222,34 @@ def test_labels_are_held_against_the_votes_that_left_where_there_are_twenty():
     assert judged(voter(votes), votes)
     wrong = [1, 0] * 20
     assert not judged(voter(votes), wrong)
-    # Half of them right is chance.
-    assert not judged(voter(votes), votes[:20] + wrong[:20])
+    # A quarter of them right is less than chance. Half of them is chance, which forty do not decide.
+    assert not judged(voter(votes), votes[:10] + wrong[:30])
+    assert judged(voter(votes), votes[:20] + wrong[:20])
     assert judged(voter(votes), votes[:30] + wrong[:10])
     # Where it abstained there is nothing to compare; of nineteen votes nothing is said.
     assert judged(voter([*votes[:19], *[-1] * 21]), wrong)
     assert not judged(voter([*votes[:20], *[-1] * 20]), wrong)
     assert judged(voter([-1] * 40), wrong)
     assert judged(voter(votes), wrong[:19], np.arange(19))
+
+
+def test_labels_that_are_chance_are_refused_where_there_are_enough():
+    votes = np.arange(300) % 6
+    by_chance = np.random.default_rng(0).permutation(votes)
+    one = Silo("a", np.zeros((12, 2)), np.arange(12) % 6, GaussianNB(), pool=np.zeros((300, 2)))
+    one.notes["votes"] = votes.astype(np.int8)
+    assert not judged(one, by_chance)
+    assert judged(one, by_chance[:60], np.arange(60))
+    assert judged(one, votes)
+
+
+def test_a_silo_that_gives_most_of_the_pool_one_class_refuses_nothing():
+    labels = [0, 1] * 20
+    assert judged(voter([0] * 40), labels)
+    assert judged(voter([1, *[0] * 39]), labels)
+    # How it votes is looked up in the whole pool: a choice of instances of one vote does not help.
+    votes = [0, 1] * 40
+    assert not judged(voter(votes), [1] * 40, np.arange(0, 80, 2))
 
 
 def test_what_the_model_says_is_not_asked(monkeypatch):

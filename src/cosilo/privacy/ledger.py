@@ -3,7 +3,7 @@
 ```
 ledger.jsonl        one line for each voter, each voter that was kept, each kind of field that left in a run
 KEY.records         which records a voter was trained on: a hash of each, by a key of the ledger
-KEY.safetensors     what the voter thinks of the pool: all that is ever released of it
+KEY.safetensors     all that is released of a voter: what it thinks of the pool, how many records, noisily
 hash.key            what makes hashes of this ledger different from those of any other
 ```
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.errors import BadMessage, Refused, RunError
-from cosilo.privacy.voter import Mechanism
+from cosilo.privacy.voter import Mechanism, Opinions
 from cosilo.protocol.message import Fields
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.durable_files import drop_partial_line, explain_write_errors, read_lines, write
@@ -109,8 +109,8 @@ class Ledger:
         most: float,
         where: str,
         run: str,
-        train: Callable[[], NDArray[Any]],
-    ) -> NDArray[Any]:
+        train: Callable[[], Opinions],
+    ) -> Opinions:
         """What a voter thinks of the pool: one that was kept, or else a new one, paid for and kept."""
         if not self.has(key):
             with self._open():
@@ -119,7 +119,7 @@ class Ledger:
                     if not self._is_paid_for(key):
                         write(self._records_path(key), records.tobytes())
                         self._add(what="voter", key=key, records=len(records), run=run, mechanism=asdict(how))
-                    content = encode({"chances": train()})
+                    content = encode(train()._asdict())
                     write(self._opinions_path(key), content)
                     self._add(what="kept", key=key, digest=sha256(content).hexdigest())
         return self._read(key)
@@ -135,14 +135,16 @@ class Ledger:
         """The kinds of fields that left in a run."""
         return {entry["kind"] for entry in self.entries() if entry["what"] == "left" and entry["run"] == run}
 
-    def _read(self, key: str) -> NDArray[Any]:
+    def _read(self, key: str) -> Opinions:
         path = self._opinions_path(key)
         content = path.read_bytes()
         wanted = [e["digest"] for e in self.entries() if e["what"] == "kept" and e["key"] == key]
         try:
             if sha256(content).hexdigest() not in wanted:
                 raise BadMessage("other content")
-            return Fields(decode(content)).array("chances")
+            kept = Fields(decode(content))
+            records = kept.number("records") if "records" in kept else 0.0
+            return Opinions(kept.array("chances"), records)
         except BadMessage:
             raise RunError(f"{path}: is not the voter that was kept; restore it from a copy") from None
 

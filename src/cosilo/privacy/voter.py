@@ -1,7 +1,7 @@
 """The private voter: what it thinks of the pool, and what that cost."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from cosilo.privacy.settings import Privacy
 #: How many features there are, from how many records on: the noise grows with them.
 _WIDTHS = ((0, 30), (500, 60))
 _HIDDEN = 32
+#: The least ε times the number of records at which votes tell more of the records than of the noise.
+_INFORMED = 400.0
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,33 @@ def mechanism(privacy: Privacy) -> Mechanism:
     )
 
 
-def opinions(
-    how: Mechanism, X: Instances, y: Codes, n_classes: int, pool: Instances
-) -> NDArray[np.floating[Any]]:
-    """How likely each class is for each pool instance, by a new voter: the only thing that is kept of it."""
+class Opinions(NamedTuple):
+    """All that is kept of a voter. Both are in the account: what is computed from them costs nothing."""
+
+    #: By pool instance, how likely each class is.
+    chances: NDArray[Any]
+    #: The number of records it was trained on, with noise; 0 if an earlier version did not keep it.
+    records: float
+
+    def are_informed(self, epsilon: float) -> bool:
+        """Return whether votes tell enough to hold labels against them.
+
+        With little data or a small ε a voter is mostly noise, and an honest election seldom agrees with it
+        (`benchmarks/honest_refusals.py`).
+
+        >>> chances = np.ones((5, 2)) / 2
+        >>> Opinions(chances, 150.0).are_informed(3.0), Opinions(chances, 150.0).are_informed(1.0)
+        (True, False)
+        """
+        return epsilon * self.records >= _INFORMED
+
+
+def opinions(how: Mechanism, X: Instances, y: Codes, n_classes: int, pool: Instances) -> Opinions:
+    """Train a voter and return what it thinks of the pool."""
     count = dp_sgd.noisy_count(len(X), how.count_noise)
     width = max(width for least, width in _WIDTHS if count >= least)
     made = features(pool, width)
     schedule = Schedule(how.sampling, how.steps, how.count_noise)
     hidden = _HIDDEN if how.voter == "mlp" else 0
     layers = dp_sgd.train(made(X), y, n_classes, how.noise_multiplier, schedule, count, hidden)
-    return dp_sgd.chances(layers, made(pool)).astype(np.float32)
+    return Opinions(dp_sgd.chances(layers, made(pool)).astype(np.float32), count)

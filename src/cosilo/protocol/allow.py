@@ -38,8 +38,9 @@ class Allow(BaseModel):
     approve : {"ask", "never"}, default "never"
         ask: a run waits until `cosilo approve KIT RUN`, which shows what it would send, got a yes.
     agreement : float, default 0.1
-        How far labels that come from others have to go with the silo's own model, beyond chance (Cohen's κ
-        with even classes), before it trains on them; 0: not at all.
+        How far labels that come from others have to agree with the votes that left the silo before it
+        trains on them: 0 is what votes independent of them would, 1 the most that the votes could. They
+        are refused if they decidedly fall short. 0: not at all.
     exact_scores : bool, default False
         Whether accuracies leave as they are, with the number of instances they were taken on, which tells how
         much data there is. If not, they leave rounded to hundredths, and the number to its first digit.

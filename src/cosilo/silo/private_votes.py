@@ -2,10 +2,8 @@
 
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosilo.data.instances import digests
 from cosilo.errors import RunError
@@ -13,7 +11,7 @@ from cosilo.privacy.account_text import account_of, promise, read_account, witho
 from cosilo.privacy.accounting import need_library
 from cosilo.privacy.ledger import GUARANTEED, Hashes, Ledger
 from cosilo.privacy.settings import Privacy
-from cosilo.privacy.voter import mechanism, opinions, schedule_for
+from cosilo.privacy.voter import Opinions, mechanism, opinions, schedule_for
 from cosilo.silo.holdings import Holdings
 
 
@@ -30,14 +28,14 @@ class PrivateVotes:
         self._privacy: Privacy = silo.privacy
         self._where = f"silo {silo.name!r}"
 
-    def chances(self) -> NDArray[Any]:
-        """How likely each class of the task is for each pool instance."""
+    def opinions(self) -> Opinions:
+        """Return what the voter thinks of the pool; classes are in the order of the task."""
         silo, ledger = self._silo, self._ledger()
         records, pool = self._records(ledger), silo.need_pool()
         X, y = silo.data.train
         how = mechanism(self._privacy)
 
-        def train() -> NDArray[Any]:
+        def train() -> Opinions:
             return opinions(how, X, y, len(silo.task), pool)
 
         most, run = self._privacy.most, str(silo.record)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosilo.aggregation.averaging import Weights
+from cosilo.aggregation.voting import contradicts
 from cosilo.data.instances import Instances, as_instances
 from cosilo.data.labels import class_names
 from cosilo.errors import LearnerError, Refused
@@ -36,10 +37,9 @@ from cosilo.silo.target_labels import TargetLabels
 if TYPE_CHECKING:
     import pandas as pd
 
-#: From this many labels on it can be said whether they go with a silo's votes.
-_ENOUGH = 20
-#: The silo's note about the votes that left it.
+#: The silo's notes about the votes that left it: which, and whether a private voter's say enough.
 _VOTES = "votes"
+_INFORMED = "votes_are_informed"
 
 
 class Silo(Holdings, Predictor):
@@ -299,25 +299,22 @@ class Silo(Holdings, Predictor):
         """Raise if lessons about the pool are not what an election that the silo voted in may come to.
 
         A silo that limits its coordinator compares the labels, or the largest of each instance's soft
-        targets, with the votes that left it: they have to agree beyond chance. Labels that somebody
-        chose, to see what they do to the model, do not. The model itself is not asked: with `privacy`
-        it must not tell anything that its private votes do not. If the silo voted on fewer than 20 of
-        these instances, there is nothing to compare, and nothing is refused.
+        targets, with the votes that left it: they must not contradict them (`contradicts`), as labels do
+        that somebody chose to see what they do to the model. The model itself is not asked: with
+        `privacy` it must not tell anything that its private votes do not. If the silo voted on fewer than
+        20 of these instances, or its private voter is mostly noise, there is nothing to compare, and
+        nothing is refused.
         """
         least = 0.0 if self.allow is None else self.allow.agreement
         if least <= 0 or len(lessons) == 0:
             return
-        assert lessons.places is not None
-        own = self.sent_votes[lessons.places]
-        voted = own >= 0
-        if voted.sum() < _ENOUGH:
+        if self.privacy is not None and not (_INFORMED in self.notes and self.notes.flag(_INFORMED)):
             return
-        chance = 1 / len(self.task)
-        kappa = (float(np.mean(own[voted] == lessons.likeliest[voted])) - chance) / (1 - chance)
-        if kappa < least:
+        assert lessons.places is not None
+        if contradicts(self.sent_votes, lessons.places, lessons.likeliest, len(self.task), least):
             raise Refused(
-                f"{self._where}: labels it was sent do not go with its own votes: κ is below "
-                f"{least:g}; its own file says less in [allow] agreement = …"
+                f"{self._where}: labels it was sent do not go with its own votes: their agreement beyond "
+                f"chance is below {least:g}; its own file says less in [allow] agreement = …"
             )
 
     def label_pool(self, margin: float = 0.0) -> NDArray[np.signedinteger[Any]]:
@@ -327,7 +324,9 @@ class Silo(Holdings, Predictor):
         one, and else that of its model. What left is kept as `sent_votes`.
         """
         if self.privacy is not None:
-            votes = predicting.leading(PrivateVotes(self).chances(), margin)
+            opinions = PrivateVotes(self).opinions()
+            votes = predicting.leading(opinions.chances, margin)
+            self.notes[_INFORMED] = bool(opinions.are_informed(self.privacy.epsilon))
         else:
             votes = predicting.votes(self, self.need_pool(), margin)
         self.notes[_VOTES] = votes

@@ -31,7 +31,7 @@ Instances 0 and 2 are contested for a silo that has both classes, and only for s
 [[0, 1, 2, 3], [1, 1, 2, 2]]
 """
 
-from cosilo.aggregation.voting.agreement import agreement
+from cosilo.aggregation.voting.agreement import agreement, contradicts
 from cosilo.aggregation.voting.ballots import Votes, vote_dtype
 from cosilo.aggregation.voting.credibility import Credibility, credibility, kappa
 from cosilo.aggregation.voting.election import Elected, elect
@@ -51,6 +51,7 @@ __all__ = [
     "Votes",
     "Winners",
     "agreement",
+    "contradicts",
     "credibility",
     "elect",
     "kappa",

@@ -1,5 +1,6 @@
-"""Agreement: how often two silos say the same."""
+"""Agreement: how often two silos say the same, and whether labels contradict a silo's votes."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,12 @@ from cosilo.aggregation.voting.ballots import Votes, check_ballots, class_codes,
 
 # Packed bits of "silo i's vote lies in task t" that are held at once.
 BITS = 1 << 25
+
+#: Instances that have to be compared before anything is said, and the most that are counted: instances of a
+#: pool are like each other, so that a thousand votes are no thousand opinions.
+FEW, MANY = 20, 300
+#: How many standard errors a share of equal labels has to be below what is expected of it.
+DECIDED = 2.5
 
 
 def agreement(votes: Sequence[Votes], tasks: Sequence[Sequence[int]], n_classes: int) -> NDArray[np.float64]:
@@ -60,3 +67,39 @@ def agreement(votes: Sequence[Votes], tasks: Sequence[Sequence[int]], n_classes:
     np.divide(same, both, out=share, where=both > 0)
     np.fill_diagonal(share, 1.0)
     return share
+
+
+def contradicts(votes: Votes, index: NDArray[np.integer], label: Votes, n_classes: int, least: float) -> bool:
+    """Return whether labels of some pool instances are decidedly not those of an election with these votes.
+
+    Votes that were independent of the labels would be equal to them on a share e of the instances, given
+    how often the silo votes for each class in the whole pool, and how often it is a label; at best they
+    could be on a share a. Expected is at least e + `least` · (a − e). The labels contradict the votes if
+    the share of equal ones is below that by `DECIDED` standard errors (Agresti and Coull). So a silo that
+    gives most of the pool one class, as weak models do, contradicts nothing: its votes say nothing.
+
+    Labels are compared where the silo voted; if it did on fewer than `FEW` of them, they contradict nothing.
+
+    >>> votes = np.arange(40) % 4
+    >>> everywhere = np.arange(40)
+    >>> contradicts(votes, everywhere, (votes + 1) % 4, 4, 0.1)
+    True
+    >>> contradicts(votes, everywhere, votes, 4, 0.1)
+    False
+    >>> contradicts(np.zeros(40, int), everywhere, votes, 4, 0.1)
+    False
+    """
+    voted = votes[index] >= 0
+    compared = int(voted.sum())
+    if compared < FEW:
+        return False
+    given = label[voted]
+    of_votes = np.bincount(votes[votes >= 0], minlength=n_classes) / np.sum(votes >= 0)
+    of_labels = np.bincount(given, minlength=n_classes) / compared
+    by_chance, at_best = float(of_votes @ of_labels), float(np.minimum(of_votes, of_labels).sum())
+    expected = by_chance + least * (at_best - by_chance)
+    equal = float(np.mean(votes[index][voted] == given))
+    counted, more = min(compared, MANY), DECIDED**2
+    share = (counted * equal + more / 2) / (counted + more)
+    error = math.sqrt(share * (1 - share) / (counted + more))
+    return share + DECIDED * error < expected
