@@ -6,8 +6,49 @@ import numpy as np
 import pytest
 
 from cosilo import FedAvg, FedBE, Federation, FedFomo
+from cosilo.aggregation.averaging import structure
+from cosilo.coordination.asking import TooFew
+from cosilo.coordination.coordinator import Silos
 from cosilo.errors import ConfigError
-from cosilo.methods.rounds import taking_part
+from cosilo.methods.rounds import starting_weights, taking_part
+from cosilo.protocol.carrier import Answer, Failure, FailureKind
+from cosilo.protocol.message import Fields
+from cosilo.protocol.wire import encode
+from cosilo.runs.journal import Journal
+
+
+class FirstLost:
+    """A carrier whose silos send weights to start from; the first that is asked is lost."""
+
+    def __init__(self, weights):
+        self._weights, self.asked = weights, []
+
+    def call(self, silos, asks, timeout):
+        for name in silos:
+            asks(name)
+            self.asked.append(name)
+            first = len(self.asked) == 1
+            lost = Failure(FailureKind.LOST, f"silo {name!r}: not connected")
+            yield Answer(name, lost if first else encode({"weights": self._weights[name]}))
+
+
+def test_the_silo_whose_weights_all_start_from_is_lost(tmp_path):
+    """Where all silos have to answer, a run that is resumed starts from the weights of the same silo."""
+    weights = {name: {"w": np.full(2, value)} for name, value in (("a", 1.0), ("b", 2.0))}
+    begun = {name: Fields({"structure": structure(one)}) for name, one in weights.items()}
+
+    def start(quorum, carrier):
+        journal = Journal(tmp_path / str(quorum))
+        return starting_weights(Silos(list(weights), FedAvg(), carrier, journal, quorum=quorum), begun)["w"]
+
+    carrier = FirstLost(weights)
+    assert start(0.5, carrier).tolist() == [2.0, 2.0]
+    assert carrier.asked == ["a", "b"]
+    carrier = FirstLost(weights)
+    with pytest.raises(TooFew):
+        start(1.0, carrier)
+    assert start(1.0, carrier).tolist() == [1.0, 1.0]
+    assert carrier.asked == ["a", "a"]
 
 
 def test_learning_rates_by_round():

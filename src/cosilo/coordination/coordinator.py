@@ -77,6 +77,8 @@ class Silos:
         The coordinator's own source of chance: a method that draws from it can be replayed.
     pool_size : int
         How many instances the pool has.
+    needs_all : bool
+        Whether the run stops, to be resumed, if a single silo does not answer.
     marked : Fields or None
         The state of the last `mark`, if the run has one.
 
@@ -105,6 +107,8 @@ class Silos:
     ) -> None:
         self.names = list(names)
         self.within = within
+        #: Whether the run stops, to be resumed, if a single silo does not answer.
+        self.needs_all = quorum == 1.0
         #: The coordinator's own source of chance: a method that draws from it can be replayed.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._seed = seed

@@ -59,6 +59,8 @@ def starting_weights(silos: Silos, begun: Replies) -> dict[str, NDArray[Any]]:
     """The weights that everyone starts from: of the first silo that sends some like most silos' own.
 
     Each silo has said what its network is like (`structure`), so that one cannot impose another network.
+    If one is lost, the next one is asked; but where all silos have to answer, the run stops before that, and
+    starts from the same weights when it is resumed.
     """
     told = {name: reply.text("structure") for name, reply in begun.items()}
     usual = mode(told.values())
@@ -70,7 +72,8 @@ def starting_weights(silos: Silos, begun: Replies) -> dict[str, NDArray[Any]]:
 
     for name in told:
         if name not in odd:
-            for reply in silos.ask("initial", to=[name], valid=fits, quorum=0.0).values():
+            quorum = 1.0 if silos.needs_all else 0.0
+            for reply in silos.ask("initial", to=[name], valid=fits, quorum=quorum).values():
                 return reply.group("weights")
     raise RunError("step 'initial': no silo sent weights to start from; see its log, or leave it out")
 
