@@ -3,8 +3,10 @@
 Two silos and a coordinator in processes of their own do FedAvg for two rounds, with a quorum of all
 silos. In every run all processes of one side are killed once by SIGKILL: a silo's or the coordinator's
 in turn, a quarter of them in hello, the others spread over the rest of the run. Then that side is started
-again and the run is resumed. A run counts as identical if its result and what both silos have learnt and
-replied last are those of a run that nothing disturbed. A run that ends before its kill does not count.
+again and the run is resumed. The models of a run are the same if the global weights and all that both
+silos keep of theirs are, to the last bit, those of a run that nothing disturbed. A silo that is gone when
+scores are asked for does not stop a run: its scores of that stage are missing then, and the result says so
+among the failures; else the result has to be the same too. A run that ends before its kill does not count.
 COUNT is the number of kills, 8 unless given; each takes about half a minute.
 """
 
@@ -18,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
 
+from cosilo import Run
 from cosilo.engines.flare import admission, processes, runs
 from cosilo.engines.flare.party_files import FederationSettings, as_federation
 from cosilo.engines.flare.session import until_reachable
@@ -48,6 +52,18 @@ runs_per_day = 10000
 RESUMED = 5
 
 
+def find_port() -> int:
+    """A free port below those that connections get.
+
+    A silo that looks for its coordinator again and again may else take the port itself while that is down.
+    """
+    for port in range(20_000 + os.getpid() % 5_000, 32_000):
+        with socket.socket() as trial, suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free")
+
+
 @dataclass
 class Deployment:
     """The processes, and where everything is."""
@@ -66,9 +82,7 @@ class Deployment:
         for name, part in zip(SILOS, np.array_split(order, len(SILOS)), strict=True):
             table.iloc[part].to_csv(folder / f"{name}.csv", index=False)
             (folder / f"{name}.toml").write_text(SILO.format(name=name))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = int(free.getsockname()[1])
+        port = find_port()
         values = {
             "name": "kills",
             "members": list(SILOS),
@@ -106,14 +120,37 @@ class Deployment:
         """A new run, to its end."""
         return runs.submit(self.settings, self.coordinator, lambda line: None)
 
-    def outcome(self, run: RunDirectory) -> dict[str, Any]:
-        """The result, and of each silo the checksums of its models and of its last reply."""
-        found: dict[str, Any] = {"result": read_json(run.folder / "result.json")}
+    def outcome(self, run: RunDirectory) -> "Outcome":
+        """What a run ended with."""
+        weights = Run(run.folder).global_weights()
+        models: dict[str, Any] = {"global": {name: one.tobytes() for name, one in weights.items()}}
         for name in SILOS:
             state = last_state(self.folder / "silos" / name / run.folder.name)
             assert state is not None
-            found[name] = (state.number, state.models, state.files, state.reply)
-        return found
+            models[name] = (state.models, state.files)
+        return Outcome(models, read_json(run.folder / "result.json"))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The global weights, and by silo where its models are and their checksums; and the result."""
+
+    models: dict[str, Any]
+    result: dict[str, Any]
+
+    def differs(self, expected: "Outcome") -> str:
+        """What is not as expected, in a word; nothing if all is."""
+        if self.models != expected.models:
+            return "MODELS"
+        if self.result == expected.result:
+            return ""
+        failed = [one for one in self.result["failures"] if one["step"] == "evaluate"]
+        if failed != self.result["failures"] or any(one["kind"] != "lost" for one in failed):
+            return "RESULT"
+        scores, whole = self.result["scores"], expected.result["scores"]
+        missing = sum(len(whole[stage]) - len(scores.get(stage, {})) for stage in whole)
+        same = all(whole[stage].get(name) == one for stage in scores for name, one in scores[stage].items())
+        return "scores" if same and missing == len(failed) else "RESULT"
 
 
 @dataclass(frozen=True)
@@ -155,13 +192,16 @@ class Killed:
     place: str
     stopped: bool
     finished: bool
-    identical: bool
+    #: What was not as in an undisturbed run.
+    differs: str = ""
 
     def __str__(self) -> str:
         if not self.finished:
             return "cannot be resumed"
         how = "stopped and resumed" if self.stopped else "went on"
-        return f"{how}, {'identical' if self.identical else 'DIFFERENT'}"
+        if self.differs == "scores":
+            return f"{how}, the same models; scores of the silo are missing, and the result says so"
+        return f"{how}, {f'OTHER {self.differs}' if self.differs else 'identical'}"
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -169,9 +209,7 @@ def events_of(folder: Path) -> list[dict[str, Any]]:
     return read_lines(folder / "events.jsonl")
 
 
-def run_and_kill(
-    deployment: Deployment, name: str, moment: Moment, expected: dict[str, Any]
-) -> Killed | None:
+def run_and_kill(deployment: Deployment, name: str, moment: Moment, expected: Outcome) -> Killed | None:
     """One run; None if it ended before the moment came."""
     before = {path.name for path in (deployment.folder / "runs").iterdir()}
     with ThreadPoolExecutor(1) as pool:
@@ -186,8 +224,8 @@ def run_and_kill(
         stopped = following.exception() is not None
     asked = [event["step"] for event in events if event["event"] == "ask"]
     finished = resume(folder)
-    identical = finished and deployment.outcome(RunDirectory(folder)) == expected
-    return Killed(asked[-1] if asked else "the start", stopped, finished, identical)
+    differs = deployment.outcome(RunDirectory(folder)).differs(expected) if finished else ""
+    return Killed(asked[-1] if asked else "the start", stopped, finished, differs)
 
 
 def until_killed(
@@ -238,7 +276,10 @@ def measure(deployment: Deployment, count: int) -> None:
         print(f"{name}: killed in {one.place}: {one}", flush=True)
     print(f"figure kills {len(found)}")
     print(f"figure kills_in_hello {sum(one.place == 'hello' for one in found)}")
-    print(f"figure identical {sum(one.identical for one in found)}")
+    done = [one for one in found if one.finished]
+    print(f"figure same_models {sum(one.differs in ('', 'scores') for one in done)}")
+    print(f"figure identical {sum(not one.differs for one in done)}")
+    print(f"figure scores_missing_and_said {sum(one.differs == 'scores' for one in done)}")
     print(f"figure stops_resumed {sum(one.stopped and one.finished for one in found)}")
     print(f"figure not_resumed {sum(not one.finished for one in found)}")
 
