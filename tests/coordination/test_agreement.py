@@ -444,6 +444,45 @@ def test_a_log_that_is_not_what_the_coordinator_has_seen_is_refused(tmp_path):
     assert "its audit log is not the one that the coordinator has seen (at line 3)" in failure.text
 
 
+def test_an_older_copy_of_a_record_is_noticed_even_if_only_a_refusal_came_since(tmp_path):
+    """Else a silo that is put back would have forgotten an update that was tried out on it."""
+    clinic = Asked(tmp_path, CoFED())
+    for step in ("hello", "train", "label"):
+        clinic.ask(step)
+    older = tmp_path.with_name("older")
+    shutil.copytree(tmp_path, older)
+    refused = asked(clinic.border, 4, "update", encode({**GOOD, "stage": "nonsense"}))
+    assert refused.content.kind is FailureKind.REFUSED
+    assert (refused.seal.number, refused.seal.failed) == (4, 1)
+    shutil.rmtree(tmp_path)
+    older.rename(tmp_path)
+    good = encode({**GOOD, "stage": "federated"})
+    failed = asked(again(tmp_path, CoFED()).border, 5, "update", good, last=refused.seal)
+    assert failed.content.kind is FailureKind.REFUSED
+    assert "an older copy was put back, or it was rewritten" in failed.content.text
+    assert failed.seal is None
+    assert not any(path.name.endswith("00005") for path in tmp_path.iterdir())
+
+
+def test_the_first_request_is_answered_again_after_others_were_too_many(tmp_path):
+    clinic = Asked(tmp_path, CoFED())
+    clinic.ask("hello")
+    first = asked(clinic.border, 2, "train").content
+    assert "was asked for step 'train' 2 times" in asked(clinic.border, 3, "train").content.text
+    assert asked(clinic.border, 2, "train").content == first
+    assert "was asked for step 'train' 2 times" in asked(clinic.border, 3, "train").content.text
+
+
+def test_a_contract_of_another_method_is_told_in_a_line_that_ends(tmp_path):
+    Asked(tmp_path, CoFED())
+    told = again(tmp_path, FedAvg()).ask("hello")
+    assert told.startswith(
+        "silo 'clinic': run 'run' was begun under another contract (method was 'cofed', now 'fedavg'; "
+    )
+    assert told.endswith(" more); submit a new run under another name")
+    assert len(told) < 1000
+
+
 def test_a_protocol_of_another_version_is_refused_and_another_release_is_not(tmp_path):
     silo = Silo("clinic", X, Y, GaussianNB(), pool=POOL)
     silo.allow = ALLOW

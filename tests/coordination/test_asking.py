@@ -12,6 +12,7 @@ from cosilo.coordination.coordinator import Silos
 from cosilo.engines.local.engine import LocalEngine
 from cosilo.errors import RunError
 from cosilo.protocol.carrier import Answer, Failure, FailureKind
+from cosilo.protocol.seal import Seal
 from cosilo.protocol.wire import decode, encode
 from cosilo.runs.journal import Journal
 
@@ -77,6 +78,53 @@ def test_a_coordinator_that_was_restarted_knows_it_too_even_of_asks_before_a_mar
     silos.go_on_from(2)
     silos.ask("count")
     assert carrier.after == [(3, "a", 2), (3, "b", 2)]
+
+
+class Stating:
+    """A carrier of one silo that fails once, with a seal; it remembers with which seals it was asked."""
+
+    def __init__(self, content=None):
+        self._content, self.last = content, []
+
+    def call(self, silos, asks, timeout):
+        ask = asks("a")
+        self.last.append(ask.last)
+        failed = int(isinstance(self._content, Failure))
+        content, self._content = self._content, None
+        seal = Seal(ask.number, "request", "reply", 2 * len(self.last) + 5 * bool(ask.last), "head", failed)
+        yield Answer("a", content or encode({"size": 1}), seal=seal)
+
+
+@pytest.mark.parametrize(
+    "content", [Failure(FailureKind.REFUSED, "no"), encode({"size": "many"})], ids=["refused", "rejected"]
+)
+def test_what_a_silo_stated_with_a_failure_outlives_a_stop(tmp_path, content):
+    """The request was not completed, so the journal's log has no line about it."""
+    first, second = Stating(content), Stating()
+    with pytest.raises(TooFew):
+        Silos(["a"], Counting(), first, Journal(tmp_path / "journal")).ask("count")
+    silos = Silos(["a"], Counting(), second, Journal(tmp_path / "journal"))
+    silos.ask("count")
+    (stated,) = second.last
+    assert first.last == [None]
+    failed = int(isinstance(content, Failure))
+    assert (stated.number, stated.length, stated.failed) == (1, 2, failed)
+    # The reply came later: its seal is the last one, also for a coordinator that starts again.
+    third = Stating()
+    silos = Silos(["a"], Counting(), third, Journal(tmp_path / "journal"))
+    silos.ask("count"), silos.ask("count")
+    assert [(seal.number, seal.length, seal.failed) for seal in third.last] == [(1, 7, 0)]
+
+
+def test_a_line_about_a_seal_that_a_crash_cut_short_does_not_count(tmp_path):
+    failing = Stating(Failure(FailureKind.REFUSED, "no"))
+    with pytest.raises(TooFew):
+        Silos(["a"], Counting(), failing, Journal(tmp_path / "journal")).ask("count")
+    (path,) = (tmp_path / "journal").rglob("seals.jsonl")
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:-20])
+    second = Stating()
+    Silos(["a"], Counting(), second, Journal(tmp_path / "journal")).ask("count")
+    assert second.last[0].length == 2
 
 
 def test_a_record_that_was_rolled_back_is_noticed_and_its_silo_named(tmp_path, silos, monkeypatch):

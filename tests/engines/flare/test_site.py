@@ -12,6 +12,7 @@ from cosilo.engines.flare.kit_settings import KitSettings, write_kit_settings
 from cosilo.errors import ConfigError, RunError
 from cosilo.protocol.contract import Contract
 from cosilo.protocol.wire import encode
+from cosilo.runs.durable_files import read_lines
 from cosilo.runs.locks import locked
 
 pytest.importorskip("nvflare")
@@ -73,6 +74,21 @@ def test_a_step_is_done_once_and_a_repeated_ask_gets_the_same_answer(kit, coordi
     assert isinstance(first.content, bytes)
     reply = {"reply": first.content, "seconds": first.seconds, "seal": first.seal.values()}
     assert site.answer(1, "hello", NOTHING, CONTRACT.hash) == site.wait(1) == reply
+
+
+def test_other_bytes_under_the_same_number_are_another_request(kit, coordinator_asks):
+    """They come to the silo's log, and are not answered with what the first ones were answered with."""
+    site = opened(kit)
+    first = answer(site, 1, "hello")
+    for number, step, body in [(1, "hello", encode({"more": 1})), (1, "train", NOTHING), (1, "hello", b"")]:
+        site.answer(number, step, body, CONTRACT.hash)
+        told = site._answers[1].result(10).content
+        assert told.text == "silo 'north': request 1 came a second time with different content"
+    site.answer(1, "hello", NOTHING, "0" * 64)
+    assert "came with another contract" in site._answers[1].result(10).content.text
+    assert answer(site, 1, "hello").content == first.content
+    lines = read_lines(kit.parent / "runs" / "a-run" / "audit.jsonl")
+    assert [line["way"] for line in lines] == ["in", "out"] * 6
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ that allows everything: whatever is refused is refused by the silos.
 """
 
 import json
+import os
 import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,9 +56,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def find_free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port below those that connections get: a silo that tries to reach its coordinator might take that."""
+    for port in range(20_000 + os.getpid() % 10_000, 32_000):
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free")
 
 
 def write_digits(folder: Path) -> None:
@@ -147,10 +152,19 @@ class Deployment:
         """The coordinator's, which goes with every job."""
         return (self.kits["server"] / "startup" / "server.crt").read_text()
 
-    def forge(self, settings: FederationSettings, run: str, asks: list[Ask]) -> "ForgedJob":
-        """Submit a job of a coordinator that asks the first of the members what a test wants."""
+    def forge(
+        self, settings: FederationSettings, run: str, asks: list[Ask], seals: Sequence[str | None] = ()
+    ) -> "ForgedJob":
+        """Submit a job of a coordinator that asks the first of the members what a test wants.
+
+        `seals` says for each request whether the seal of the last answer goes with it: None, not; a field,
+        with that field changed; an empty text, as it is.
+        """
         place = Path(tempfile.mkdtemp(dir=self.folder))
-        about = [{"number": ask.number, "step": ask.step, "body": ask.body.hex()} for ask in asks]
+        about = [
+            {"number": ask.number, "step": ask.step, "body": ask.body.hex(), "seal": seal}
+            for ask, seal in zip(asks, seals or [None] * len(asks), strict=True)
+        ]
         (place / "asks.json").write_text(json.dumps(about))
         job = export_job(settings, run, place, SALT, self.certificate)
         (job / "app_server" / "custom").mkdir()
@@ -160,7 +174,8 @@ class Deployment:
         (coordination,) = [one for one in values["components"] if one["id"] == "coordination"]
         coordination["path"] = "forger.Forger"
         contract = settings.terms().contract(known_method(settings.method, "federation"), SALT).hash
-        coordination["args"] = {"silo": settings.members[0], "folder": str(place), "contract": contract}
+        about_job = {"run": run, "silo": settings.members[0], "folder": str(place), "contract": contract}
+        coordination["args"] = about_job
         config.write_text(json.dumps(values))
         with session(self.coordinator) as flare:
             number = str(flare._flare.submit_job(str(job)))

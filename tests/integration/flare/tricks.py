@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,28 @@ def intruder():
                     with (HERE / "intruder.txt").open("a") as file:
                         file.write(f"{other.name} {type(body).__name__} {reply}\n")
         return {"reply": Bomb()} if number > 4 else answer
+
+    site.Site._soon = changed
+    return GaussianNB()
+
+
+def resigner():
+    """Changes its replies after they were signed: without a certificate, another reply, another digest."""
+    from cosilo.engines.flare import site
+
+    soon = site.Site._soon
+
+    def changed(self, number):
+        said = soon(self, number)
+        if "reply" not in said:
+            return said
+        if number == 3:
+            said.pop("certificate")
+        if number >= 4:
+            said["reply"] = said["reply"][:-1] + bytes([said["reply"][-1] ^ 1])
+        if number >= 5:
+            said["seal"] = {**said["seal"], "reply": sha256(said["reply"]).hexdigest()}
+        return said
 
     site.Site._soon = changed
     return GaussianNB()
