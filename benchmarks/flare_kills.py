@@ -32,8 +32,9 @@ from sklearn.datasets import load_digits
 from cosilo import Run
 from cosilo.engines.flare import admission, processes, runs
 from cosilo.engines.flare.party_files import FederationSettings, as_federation
+from cosilo.engines.flare.reach import check_can_listen
 from cosilo.engines.flare.session import until_reachable
-from cosilo.errors import RunError
+from cosilo.errors import ConfigError, RunError
 from cosilo.runs.durable_files import read_json, read_lines
 from cosilo.runs.run import RunDirectory
 from cosilo.runs.silo_state import last_state
@@ -106,8 +107,18 @@ class Deployment:
                 records = self.folder / "silos" / name
                 processes.start_site(self.kits[name], self.folder / f"{name}.toml", records, log)
                 return
+            self._wait_for_port()
             processes.start_server(self.kits[name], self.folder / "runs", log)
         until_reachable(self.coordinator)
+
+    def _wait_for_port(self) -> None:
+        """Wait until what was killed lets go of its port: that is after its main thread has ended."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            with suppress(ConfigError):
+                check_can_listen(self.kits["server"])
+                return
+            time.sleep(0.1)
 
     def kill(self, name: str) -> None:
         """Kill all processes of a kit, and wait until they are gone."""
