@@ -21,6 +21,7 @@ Figures are balanced accuracies of the best threshold on what left, over three s
 
     python benchmarks/membership.py        three seeds
     python benchmarks/membership.py 10     so many seeds
+    python benchmarks/membership.py 3 20   also "repeated": so many runs, by learners whose seed is the run's
 """
 
 import sys
@@ -33,6 +34,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -156,7 +158,7 @@ def second_job_under_the_same_name(learner: Any, seed: int) -> tuple[float, int]
     )
 
 
-def two_runs(learner: Any, seed: int, test: float | None, runs: int = 2) -> float:
+def several_runs(learner: Any, seed: int, test: float | None, runs: int = 2) -> float:
     """Runs under names of their own, each within the limits, with chosen labels in each."""
     one, seen = victim(learner, seed, test), []
     for number in range(runs):
@@ -170,7 +172,7 @@ def two_runs(learner: Any, seed: int, test: float | None, runs: int = 2) -> floa
     return told_apart(one, seen)
 
 
-def main(seeds: Sequence[int]) -> None:
+def main(seeds: Sequence[int], repeated: int = 0) -> None:
     always: dict[str, Any] = {"accept": ["better", "always"]}
     free = Allow(parameters={"rounds": 10, **always}, agreement=0.0)
     once = CoFED(accept="always", class_weights="none")
@@ -188,11 +190,18 @@ def main(seeds: Sequence[int]) -> None:
         jobs = [second_job_under_the_same_name(learner, seed) for seed in seeds]
         print(f"figure two_jobs_{name} {fmean(found for found, _ in jobs):.3f}")
         print(f"figure two_jobs_votes_that_left_{name} {fmean(votes for _, votes in jobs):.3f}")
-        print(f"figure two_runs_{name} {fmean(two_runs(learner, seed, None) for seed in seeds):.3f}")
+        print(f"figure two_runs_{name} {fmean(several_runs(learner, seed, None) for seed in seeds):.3f}")
         for case, runs in (("one_run", 1), ("two_runs", 2)):
-            found = fmean(two_runs(learner, seed, 0.25, runs) for seed in seeds)
+            found = fmean(several_runs(learner, seed, 0.25, runs) for seed in seeds)
             print(f"figure {case}_held_out_{name} {found:.3f}", flush=True)
+        if repeated:
+            drawn = clone(learner)
+            if "random_state" in drawn.get_params():
+                drawn.set_params(random_state=None)
+            for case, test in (("repeated", None), ("repeated_held_out", 0.25)):
+                found = fmean(several_runs(drawn, seed, test, repeated) for seed in seeds)
+                print(f"figure {case}_{repeated}_{name} {found:.3f}", flush=True)
 
 
 if __name__ == "__main__":
-    main(range(int(sys.argv[1])) if len(sys.argv) > 1 else SEEDS)
+    main(range(int(sys.argv[1])) if len(sys.argv) > 1 else SEEDS, *map(int, sys.argv[2:]))
