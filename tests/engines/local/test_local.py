@@ -19,6 +19,7 @@ from cosilo.engines.local.workers import Workers
 from cosilo.errors import RunError
 from cosilo.methods import Method, step
 from cosilo.protocol.carrier import Ask, Failure
+from cosilo.protocol.contract import Contract
 from cosilo.protocol.findings import Findings
 from cosilo.protocol.wire import encode
 
@@ -193,10 +194,12 @@ def test_bad_votes_are_rejected_counted_and_named(tmp_path, silos, pool, workers
 @pytest.mark.parametrize("make", [InProcess, lambda silos: Workers(silos, 2)], ids=["here", "workers"])
 def test_a_carrier_alone_gives_one_answer_for_each_silo(tmp_path, silos, make):
     carrier = make(silos(shares=["size"]))
-    carrier.open(Probe(do="nothing"), 0, tmp_path)
+    method = Probe(do="nothing")
+    contract = Contract.of(method)
+    carrier.open(method, contract, tmp_path)
     try:
-        body = encode({"big": np.zeros(4)})
-        answers = list(carrier.call(["tree", "nearest"], lambda _: Ask(1, "act", body), None))
+        request = Ask(1, "act", encode({"big": np.zeros(4)}), contract.hash)
+        answers = list(carrier.call(["tree", "nearest"], lambda _: request, None))
     finally:
         carrier.close()
     assert sorted(answer.silo for answer in answers) == ["nearest", "tree"]
