@@ -93,7 +93,7 @@ def _show_contract(record: Path, entries: list[dict[str, Any]]) -> None:
 
 
 def _is_elsewhere(place: Path, name: str | None) -> bool:
-    """Whether a silo of a run directory keeps its audit log itself."""
+    """Return whether a silo of a run directory keeps its audit log itself."""
     if name is None or not (place / "federation.json").exists():
         return False
     return not (place / "silos" / name).is_dir()

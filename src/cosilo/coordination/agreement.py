@@ -1,4 +1,4 @@
-"""What a silo agreed to, and its own limits: the one place that says whether a step may be done.
+"""Agreements: the contract of a run, a silo's own limits, and whether a step may be done.
 
 A coordinator has a contract with the silo (`cosilo.protocol.contract`). At first contact the silo writes it
 into its record, before anything else; every later job and every single request has to come with the same one.
@@ -47,7 +47,7 @@ _MOST, _LONGEST = 3, 200
 
 @dataclass(frozen=True)
 class Limits:
-    """What the owner of a silo lets any coordinator do: the kinds that may leave, and `[allow]`."""
+    """The limits of a silo's owner for any coordinator: the kinds that may leave, and `[allow]`."""
 
     shares: frozenset[str]
     allow: Allow | None

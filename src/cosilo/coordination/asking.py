@@ -208,7 +208,7 @@ class Asking:
     def _accepted(
         self, entry: Entry, step: Step, silo: str, content: bytes, valid: Check | None
     ) -> tuple[Fields, dict[str, dict[str, Any]]] | Failure:
-        """What a reply says and the form of its fields, or why it is rejected."""
+        """Return a reply and the form of its fields, or the failure that it is rejected by."""
         entry.received[silo] = len(content)
         try:
             reply = self._checked(step, silo, content, valid)

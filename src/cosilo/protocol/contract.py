@@ -21,7 +21,7 @@ from cosilo.version import PROTOCOL
 
 @dataclass(frozen=True)
 class Contract:
-    """What the coordinator agreed on with a silo.
+    """An agreement of a coordinator with a silo.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class Procedure(Protocol):
         """Its parameters, by name."""
 
     def told_silos(self, parameters: Mapping[str, object]) -> Mapping[str, object]:
-        """Of the parameters, what silos have to know; the others are the coordinator's alone."""
+        """Return the parameters that silos have to know; the others are the coordinator's alone."""
 
     def admit(self, participant: "Participant") -> None:
         """Raise if it cannot take part, whatever it shares; nothing is computed."""

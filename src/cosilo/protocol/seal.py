@@ -17,7 +17,7 @@ DOMAIN = "cosilo seal 1"
 
 @dataclass(frozen=True)
 class Seal:
-    """What is stated about one exchange.
+    """A statement about one exchange.
 
     Attributes
     ----------

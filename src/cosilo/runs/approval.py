@@ -20,7 +20,7 @@ _POLL = 1.0
 
 @dataclass(frozen=True)
 class Subject:
-    """What an approval is for: the hash of a contract, and a digest of the silo's limits."""
+    """The subject of an approval: the hash of a contract, and a digest of the silo's limits."""
 
     contract: str
     limits: str
@@ -28,7 +28,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Request:
-    """What an administrator is asked: the subject, and the run in words."""
+    """The question to an administrator: the subject, and the run in words."""
 
     subject: Subject
     words: tuple[str, ...]

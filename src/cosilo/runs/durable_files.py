@@ -132,7 +132,7 @@ def _checksum(value: dict[str, Any]) -> str:
 
 
 def _as_written(value: Any) -> bool:
-    """Whether a value is what its checksum, which is taken off it, says; if it has none, it is.
+    """Return whether a value is what its checksum says, and take the checksum off; without one, it is.
 
     A key in which one bit differs is that of a damaged checksum.
     """
@@ -200,7 +200,7 @@ def from_line(line: bytes) -> dict[str, Any]:
 
 
 def is_cut_short(line: bytes) -> bool:
-    """Whether a line is what a crash leaves of one: its beginning.
+    """Return whether a line is what a crash leaves of one: its beginning.
 
     A whole line that ends in anything but a line break is damaged, and so is all that follows it.
     """

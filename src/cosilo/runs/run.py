@@ -84,7 +84,7 @@ class RunDirectory:
 
     @property
     def is_between_organisations(self) -> bool:
-        """Whether silos have other owners, and keep their records themselves."""
+        """True if silos have other owners, and keep their records themselves."""
         return (self.folder / "federation.json").exists()
 
     @property
